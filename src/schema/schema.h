@@ -1,0 +1,178 @@
+#pragma once
+// The key catalogue: what each framework's configuration may hold, at each of its versions. Made
+// from upstream's source by tools/extract_schema, compiled into the binary, decoded on first use
+// (one framework at one version, under a millisecond). Strings and spans live as long as the
+// program; a Schema is immutable and may be shared between threads.
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/version.h"
+#include "facts/value.h"
+
+namespace shardlint {
+
+// A value's type as upstream declares it. choice: one of Key::choices. object: a nested class
+// (class_name), or a free-form mapping where class_name is empty.
+enum class Kind : std::uint8_t {
+  any,
+  boolean,
+  integer,
+  real,
+  text,
+  path,
+  choice,
+  list,
+  map,
+  object
+};
+std::string_view kind_name(Kind kind);  // as users see it: "integer", "text", ...
+
+struct KeyType {
+  Kind kind = Kind::any;
+  Kind element = Kind::any;     // of a list or map
+  bool optional = false;        // null is allowed
+  bool declared = false;        // false: guessed from the default; not to be checked against
+  std::string_view class_name;  // of an object
+};
+
+// The default that holds depends on how the program is started: by the command line's parser or
+// by constructing the class. Composed trees (verl) have one: `cls`.
+enum class Route : std::uint8_t { cli, cls };
+
+// What a command-line flag does with its dest.
+enum class Action : std::uint8_t {
+  store,
+  store_true,
+  store_false,
+  boolean_optional,
+  store_const,
+  append,
+  count,
+  help
+};
+enum class Nargs : std::uint8_t { one, optional, any, some, exactly };  // -, ?, *, +, N
+
+// How argparse turns a word into a value, where it is not plainly Key::type's way.
+enum class Convert : std::uint8_t {
+  text,
+  integer,
+  real,
+  boolean,        // Python's bool(): every word but the empty one is true
+  enum_name,      // a member's name
+  pattern,        // an integer or a Python list expression such as ([0]*3+[1]*1)*3
+  integer_tuple,  // 1,2,3 or (1,2,3)
+  other           // a function that is not modelled: any word is taken, the value is unknown
+};
+
+// One add_argument() call.
+struct Option {
+  std::span<const std::string_view> flags;  // every spelling, in the order declared
+  std::string_view dest;
+  Action action = Action::store;
+  Nargs nargs = Nargs::one;
+  std::uint32_t count = 0;  // of Nargs::exactly
+  Convert convert = Convert::text;
+  std::span<const std::string_view> choices;
+  bool required = false;
+  Value default_value;
+  Value constant;           // of store_const, and of `?` without a word
+  std::string_view entry;   // the script that adds it, empty: every one
+  std::string_view anchor;  // path:line at Schema::commit()
+};
+
+struct Key {
+  std::string_view name;  // dotted path or argparse dest
+  KeyType type;
+  std::span<const std::string_view> choices;
+  std::string_view owner;                 // the class that declares it
+  std::string_view anchor;                // path:line at Schema::commit()
+  bool required = false;                  // no default: the constructor must be given one
+  bool has_cls = false, has_cli = false;  // whether that route has a default at all
+  bool computed_cls = false;              // has a default that is computed: not known here
+  bool settable = true;                   // false: set by the class itself (init=False)
+  Value cls_default, cli_default;
+  // Framework's way: a closed input's absent key has this. Unknown when computed or required.
+  Value default_value(Route route) const;
+};
+
+// A key or flag that some version has and the one asked for has not.
+struct Lifetime {
+  std::string_view since, until;  // first version that has it; first later one that has not
+  std::string_view replacement;   // its name afterwards, or empty
+  bool old_name = false;          // gone, `replacement` took its place
+  std::string_view note;          // what to know about the change, or empty
+};
+
+struct ClassInfo {
+  std::string_view name;                    // unqualified
+  std::string_view module;                  // megatron.bridge.training.config
+  std::span<const std::string_view> bases;  // nearest first, all of them (the resolution order)
+  std::span<const Key> fields;              // inherited ones too; names without a path
+  const Key* field(std::string_view name) const;
+};
+
+class Schema {
+ public:
+  // Frameworks: megatron-lm, megatron-bridge, verl. The version is one of versions(), a commit of
+  // one, or any version between (the newest listed one not above it answers); empty: the newest.
+  // Null for an unknown framework; a version that cannot be placed gives the newest and `exact`
+  // false.
+  static const Schema* get(std::string_view framework, std::string_view version = {});
+  static std::span<const std::string_view> frameworks();
+  static std::span<const std::string_view> versions(std::string_view framework);  // oldest first
+
+  std::string_view framework() const { return framework_; }
+  std::string_view version() const { return version_; }        // 0.20.0
+  std::string_view commit() const { return commit_; }          // what anchors refer to
+  std::string_view repository() const { return repository_; }  // NVIDIA/Megatron-LM
+  bool released() const { return released_; }
+
+  // Keys by the framework's own name. verl: the keys of every root tree, as trees() lists them.
+  const Key* find(std::string_view name) const;
+  std::span<const Key> keys() const { return keys_; }  // sorted by name
+  bool has_prefix(std::string_view prefix) const;      // some key starts with "prefix."
+  // The nearest key, or empty.
+  std::string_view nearest_key(std::string_view name) const;
+  // When a name that find() or find_flag() does not know was or will be known.
+  std::optional<Lifetime> history(std::string_view name_or_flag) const;
+  // First version that has the key or flag: empty when the oldest measured one has it already.
+  std::string_view since(std::string_view name_or_flag) const;
+
+  // Command line (megatron-lm). `entry` names the script whose extra flags count too.
+  const Option* find_flag(std::string_view flag, std::string_view entry = {}) const;
+  std::span<const Option> options() const { return options_; }  // in the order declared
+  std::string_view nearest_flag(std::string_view flag) const;
+  // The flag that sets a dest to true or to a value, and the one that sets it to false.
+  std::string_view flag_of(std::string_view dest, bool negative = false) const;
+
+  // Classes (megatron-bridge). A section of the container holds one of these classes.
+  const ClassInfo* find_class(std::string_view name_or_target) const;
+  bool is_a(std::string_view class_name, std::string_view base) const;
+  std::span<const std::string_view> section_classes(std::string_view section) const;
+  std::span<const std::string_view> sections() const { return sections_; }
+
+  // Canonical names: the keys of this framework that together are the one thing (any_of).
+  // verl: paths relative to an engine scope start with "E.".
+  std::span<const std::string_view> spellings(std::string_view canonical) const;
+  std::string_view canonical(std::string_view key) const;  // empty when it has none
+  static std::span<const std::string_view> canonical_names();
+
+ private:
+  friend struct SchemaBuilder;
+  Schema() = default;
+  std::string_view framework_, version_, commit_, repository_;
+  bool released_ = true;
+  std::vector<Key> keys_;
+  std::vector<Option> options_;
+  std::vector<ClassInfo> classes_;
+  std::vector<std::string_view> sections_;
+  struct Tables;  // indices
+  const Tables* tables_ = nullptr;
+};
+
+}  // namespace shardlint
