@@ -5,6 +5,7 @@
 // program; a Schema is immutable and may be shared between threads.
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,8 +17,8 @@
 
 namespace shardlint {
 
-// A value's type as upstream declares it. choice: one of Key::choices. object: a nested class
-// (class_name), or a free-form mapping where class_name is empty.
+// A value's type as upstream declares it. choice: one of Key::choices. object: an
+// instance of one of `classes`.
 enum class Kind : std::uint8_t {
   any,
   boolean,
@@ -34,10 +35,11 @@ std::string_view kind_name(Kind kind);  // as users see it: "integer", "text", .
 
 struct KeyType {
   Kind kind = Kind::any;
-  Kind element = Kind::any;     // of a list or map
-  bool optional = false;        // null is allowed
-  bool declared = false;        // false: guessed from the default; not to be checked against
-  std::string_view class_name;  // of an object
+  Kind element = Kind::any;  // of a list or map
+  bool optional = false;     // null is allowed
+  bool declared = false;     // false: guessed from the default; not to be checked against
+  // Of an object or a list of them: the classes that may stand here, as ClassInfo::target.
+  std::span<const std::string_view> classes;
 };
 
 // The default that holds depends on how the program is started: by the command line's parser or
@@ -79,9 +81,8 @@ struct Option {
   Convert convert = Convert::text;
   std::span<const std::string_view> choices;
   bool required = false;
-  Value default_value;
   Value constant;           // of store_const, and of `?` without a word
-  std::string_view entry;   // the script that adds it, empty: every one
+  std::string_view entry;   // what adds it (a script, an installed package), empty: always there
   std::string_view anchor;  // path:line at Schema::commit()
 };
 
@@ -89,12 +90,13 @@ struct Key {
   std::string_view name;  // dotted path or argparse dest
   KeyType type;
   std::span<const std::string_view> choices;
-  std::string_view owner;                 // the class that declares it
-  std::string_view anchor;                // path:line at Schema::commit()
-  bool required = false;                  // no default: the constructor must be given one
-  bool has_cls = false, has_cli = false;  // whether that route has a default at all
-  bool computed_cls = false;              // has a default that is computed: not known here
-  bool settable = true;                   // false: set by the class itself (init=False)
+  std::string_view owner;                           // the class that declares it
+  std::string_view anchor;                          // path:line at Schema::commit()
+  bool required = false;                            // no default: the constructor must be given one
+  bool has_cls = false, has_cli = false;            // whether that route has a default at all
+  bool computed_cls = false, computed_cli = false;  // a default that only running would give
+  bool settable = true;                             // false: set by the class itself (init=False)
+  std::string_view builds;  // the class whose instance is the default (ClassInfo::target)
   Value cls_default, cli_default;
   // Framework's way: a closed input's absent key has this. Unknown when computed or required.
   Value default_value(Route route) const;
@@ -109,22 +111,31 @@ struct Lifetime {
 };
 
 struct ClassInfo {
-  std::string_view name;                    // unqualified
-  std::string_view module;                  // megatron.bridge.training.config
-  std::span<const std::string_view> bases;  // nearest first, all of them (the resolution order)
-  std::span<const Key> fields;              // inherited ones too; names without a path
-  const Key* field(std::string_view name) const;
+  std::string_view name;                    // GPTModelProvider
+  std::string_view target;                  // the same with its module, as _target_ spells it
+  std::span<const std::string_view> bases;  // targets of all of them in resolution order
+  std::span<const Key> own_fields;          // declared by the class itself, sorted by name
+  std::string_view anchor;
+};
+
+// One file of a Hydra tree (verl): its defaults list and its own keys.
+struct TreeFile {
+  std::string_view path;     // engine/megatron, without .yaml
+  std::string_view package;  // from an `@package` header, or empty
+  List defaults;             // strings and one-entry maps, as written
+  Map body;
 };
 
 class Schema {
  public:
   // Frameworks: megatron-lm, megatron-bridge, verl. The version is one of versions(), a commit of
-  // one, or any version between (the newest listed one not above it answers); empty: the newest.
-  // Null for an unknown framework; a version that cannot be placed gives the newest and `exact`
-  // false.
+  // one, or any version between (the newest listed one not above it answers; below the oldest, the
+  // oldest); empty or not a version: the newest. Null for an unknown framework.
   static const Schema* get(std::string_view framework, std::string_view version = {});
   static std::span<const std::string_view> frameworks();
   static std::span<const std::string_view> versions(std::string_view framework);  // oldest first
+  // Whether a version or commit is one that was measured.
+  static bool measured(std::string_view framework, std::string_view version);
 
   std::string_view framework() const { return framework_; }
   std::string_view version() const { return version_; }        // 0.20.0
@@ -132,7 +143,8 @@ class Schema {
   std::string_view repository() const { return repository_; }  // NVIDIA/Megatron-LM
   bool released() const { return released_; }
 
-  // Keys by the framework's own name. verl: the keys of every root tree, as trees() lists them.
+  // Keys by the framework's own name. A path through nested objects gives the last one's field,
+  // whose name is then the field's alone. verl: the keys of every root tree together.
   const Key* find(std::string_view name) const;
   std::span<const Key> keys() const { return keys_; }  // sorted by name
   bool has_prefix(std::string_view prefix) const;      // some key starts with "prefix."
@@ -143,18 +155,26 @@ class Schema {
   // First version that has the key or flag: empty when the oldest measured one has it already.
   std::string_view since(std::string_view name_or_flag) const;
 
-  // Command line (megatron-lm). `entry` names the script whose extra flags count too.
-  const Option* find_flag(std::string_view flag, std::string_view entry = {}) const;
+  // Command line (megatron-lm). A flag's default is its dest's: find(option.dest)->cli_default.
+  const Option* find_flag(std::string_view flag) const;
   std::span<const Option> options() const { return options_; }  // in the order declared
   std::string_view nearest_flag(std::string_view flag) const;
   // The flag that sets a dest to true or to a value, and the one that sets it to false.
   std::string_view flag_of(std::string_view dest, bool negative = false) const;
 
-  // Classes (megatron-bridge). A section of the container holds one of these classes.
-  const ClassInfo* find_class(std::string_view name_or_target) const;
-  bool is_a(std::string_view class_name, std::string_view base) const;
+  // Classes. `name` is a target or a bare name (a target's last part decides between equals).
+  const ClassInfo* find_class(std::string_view name) const;
+  bool is_a(std::string_view class_name, std::string_view base) const;   // also when equal
+  const Key* field(const ClassInfo& info, std::string_view name) const;  // inherited ones too
+  std::vector<const Key*> fields(const ClassInfo& info) const;           // all, bases first
+  std::span<const ClassInfo> classes() const;
+  // Sections of the configuration container and the classes that may fill one.
+  std::span<const std::string_view> sections() const;
   std::span<const std::string_view> section_classes(std::string_view section) const;
-  std::span<const std::string_view> sections() const { return sections_; }
+
+  // Files of the Hydra tree (verl), by path without .yaml; null when there is none.
+  const TreeFile* tree_file(std::string_view path) const;
+  std::span<const TreeFile> tree_files() const;  // sorted by path
 
   // Canonical names: the keys of this framework that together are the one thing (any_of).
   // verl: paths relative to an engine scope start with "E.".
@@ -163,16 +183,16 @@ class Schema {
   static std::span<const std::string_view> canonical_names();
 
  private:
+  const Key* find_nested(std::span<const std::string_view> targets, std::string_view path,
+                         int depth) const;
   friend struct SchemaBuilder;
   Schema() = default;
   std::string_view framework_, version_, commit_, repository_;
   bool released_ = true;
   std::vector<Key> keys_;
   std::vector<Option> options_;
-  std::vector<ClassInfo> classes_;
-  std::vector<std::string_view> sections_;
-  struct Tables;  // indices
-  const Tables* tables_ = nullptr;
+  struct Tables;
+  std::shared_ptr<const Tables> tables_;
 };
 
 }  // namespace shardlint

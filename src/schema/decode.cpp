@@ -1,0 +1,288 @@
+// From the packed catalogue to one Schema: one framework at one version.
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+
+#include "base/strings.h"
+#include "schema/tables.h"
+
+namespace shardlint {
+
+struct SchemaBuilder {
+  BlobReader in;
+  Schema& out;
+  Schema::Tables& tables;
+
+  std::span<const std::string_view> strings() {
+    std::vector<std::string_view> items(in.number());
+    for (std::string_view& item : items)
+      item = in.string();
+    return tables.arena.spans(std::move(items));
+  }
+
+  KeyType key_type() {
+    static constexpr Kind kinds[] = {Kind::any,  Kind::boolean, Kind::integer, Kind::real,
+                                     Kind::text, Kind::path,    Kind::choice,  Kind::list,
+                                     Kind::map,  Kind::object,  Kind::any};
+    KeyType type;
+    type.kind = kinds[std::min<std::size_t>(in.byte(), std::size(kinds) - 1)];
+    type.element = kinds[std::min<std::size_t>(in.byte(), std::size(kinds) - 1)];
+    const unsigned char bits = in.byte();
+    type.optional = bits & 1;
+    type.declared = bits & 2;
+    type.classes = strings();
+    return type;
+  }
+
+  Key key() {
+    Key key;
+    key.name = in.string();
+    key.type = key_type();
+    key.choices = strings();
+    key.owner = in.string();
+    key.anchor = in.string();
+    key.builds = in.string();
+    const unsigned char bits = in.byte();
+    key.has_cls = bits & 1;
+    key.has_cli = bits & 2;
+    key.computed_cls = bits & 4;
+    key.settable = !(bits & 8);
+    key.computed_cli = bits & 16;
+    key.cls_default = in.value();
+    key.cli_default = in.value();
+    key.required = !key.has_cls && !key.computed_cls && !key.has_cli && !key.computed_cli;
+    return key;
+  }
+
+  Option option() {
+    static constexpr Action actions[] = {
+        Action::store,       Action::store_true, Action::store_false, Action::boolean_optional,
+        Action::store_const, Action::append,     Action::count,       Action::help};
+    Option option;
+    std::vector<std::string_view> flags(in.number());
+    for (std::string_view& flag : flags)
+      flag = in.string();
+    option.dest = in.string();
+    option.action = actions[in.byte() & 7];
+    if (option.action == Action::boolean_optional) {
+      for (std::size_t i = 0, n = flags.size(); i < n; ++i) {
+        flags.push_back(tables.arena.text("--no-" + std::string(flags[i].substr(2))));
+      }
+    }
+    option.flags = tables.arena.spans(std::move(flags));
+    option.nargs = static_cast<Nargs>(in.byte());
+    option.count = static_cast<std::uint32_t>(in.number());
+    option.convert = static_cast<Convert>(in.byte());
+    option.choices = strings();
+    option.required = in.byte() != 0;
+    option.constant = in.value();
+    option.entry = in.string();
+    option.anchor = in.string();
+    return option;
+  }
+
+  // Calls `row` for every row of the next section that holds at this version.
+  template <typename Row>
+  void section(Row row) {
+    for (std::uint64_t n = in.number(); n > 0; --n) {
+      const std::size_t size = in.number();
+      const unsigned char* begin = in.position();
+      if (in.number() >> tables.index & 1)
+        row();
+      in.seek(begin);
+      in.skip(size);
+    }
+  }
+
+  void read() {
+    in.read_pool();
+    out.repository_ = in.string();
+    const std::uint64_t versions = in.number();
+    for (std::uint64_t i = 0; i < versions; ++i) {
+      const std::string_view version = in.string(), commit = in.string();
+      const bool released = in.byte() != 0;
+      if (i == tables.index) {
+        out.version_ = version, out.commit_ = commit, out.released_ = released;
+      }
+    }
+    section([&] { out.keys_.push_back(key()); });
+    section([&] { out.options_.push_back(option()); });
+    section([&] {
+      const std::string_view name = in.string();
+      tables.sections.emplace_back(name, strings());
+      tables.section_names.push_back(name);
+    });
+    section([&] {
+      ClassInfo info;
+      info.target = in.string();
+      info.name = info.target.substr(info.target.rfind('.') + 1);
+      info.bases = strings();
+      info.anchor = in.string();
+      tables.classes.push_back(info);
+    });
+    section([&] {
+      in.string();  // the class: the key's owner
+      tables.fields.push_back(key());
+    });
+    section([&] {
+      TreeFile file;
+      file.path = in.string();
+      file.package = in.string();
+      Value defaults = in.value(), body = in.value();
+      if (const List* list = defaults.if_list())
+        file.defaults = *list;
+      if (const Map* map = body.if_map())
+        file.body = *map;
+      tables.files.push_back(std::move(file));
+    });
+    for (std::uint64_t n = in.number(); n > 0; --n) {
+      Rename rename;
+      rename.from = in.string(), rename.to = in.string(), rename.note = in.string();
+      tables.renames.push_back(rename);
+    }
+    for (std::uint64_t n = in.number(); n > 0; --n) {
+      const std::string_view name = in.string();
+      tables.canonical.emplace_back(name, strings());
+    }
+    index();
+  }
+
+  void index() {
+    std::sort(tables.fields.begin(), tables.fields.end(), [](const Key& a, const Key& b) {
+      return std::pair(a.owner, a.name) < std::pair(b.owner, b.name);
+    });
+    std::sort(tables.classes.begin(), tables.classes.end(),
+              [](const ClassInfo& a, const ClassInfo& b) { return a.target < b.target; });
+    auto field = tables.fields.begin();
+    for (ClassInfo& info : tables.classes) {
+      while (field != tables.fields.end() && field->owner < info.target)
+        ++field;
+      const auto first = field;
+      while (field != tables.fields.end() && field->owner == info.target)
+        ++field;
+      info.own_fields = {first, field};
+    }
+    std::sort(tables.files.begin(), tables.files.end(),
+              [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });
+    section_keys();
+    std::sort(out.keys_.begin(), out.keys_.end(),
+              [](const Key& a, const Key& b) { return a.name < b.name; });
+    for (std::size_t i = 0; i < out.options_.size(); ++i) {
+      for (std::string_view flag : out.options_[i].flags)
+        tables.flags.emplace_back(flag, i);
+    }
+    std::sort(tables.flags.begin(), tables.flags.end());
+    for (const auto& [name, spellings] : tables.canonical) {
+      for (std::string_view spelling : spellings)
+        tables.canonical_of.emplace_back(spelling, name);
+    }
+    std::sort(tables.canonical.begin(), tables.canonical.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(tables.canonical_of.begin(), tables.canonical_of.end());
+  }
+
+  // Keys of a container of sections: every field of every class that a section may hold, the
+  // first class's where several have it.
+  void section_keys() {
+    if (!out.keys_.empty())
+      return;  // a framework whose keys are listed
+    for (const auto& [section, targets] : tables.sections) {
+      std::set<std::string_view> seen;
+      for (std::string_view target : targets) {
+        const ClassInfo* info = out.find_class(target);
+        if (!info)
+          continue;
+        for (const Key* field : out.fields(*info)) {
+          if (!seen.insert(field->name).second)
+            continue;
+          Key key = *field;
+          std::string name;
+          name.reserve(section.size() + 1 + field->name.size());
+          name.append(section).append(".").append(field->name);
+          key.name = section.empty() ? field->name : tables.arena.text(std::move(name));
+          out.keys_.push_back(std::move(key));
+        }
+      }
+    }
+  }
+
+  static const Schema* build(const SchemaBlob& blob, std::size_t index) {
+    auto tables = std::make_shared<Schema::Tables>();
+    tables->blob = &blob;
+    tables->index = index;
+    auto* schema = new Schema();  // kept for the life of the program
+    schema->framework_ = blob.framework;
+    schema->tables_ = tables;
+    SchemaBuilder{BlobReader(blob.bytes), *schema, *tables}.read();
+    return schema;
+  }
+};
+
+SchemaVersions schema_versions(const SchemaBlob& blob) {
+  BlobReader in(blob.bytes);
+  in.read_pool();
+  SchemaVersions out;
+  out.repository = in.string();
+  for (std::uint64_t n = in.number(); n > 0; --n) {
+    out.names.push_back(in.string());
+    out.commits.push_back(in.string());
+    out.released.push_back(in.byte() != 0);
+  }
+  return out;
+}
+
+const Schema* decoded_schema(const SchemaBlob& blob, std::size_t index) {
+  static std::mutex mutex;
+  static std::map<std::pair<const SchemaBlob*, std::size_t>, const Schema*> known;
+  const std::lock_guard lock(mutex);
+  const Schema*& schema = known[{&blob, index}];
+  if (!schema)
+    schema = SchemaBuilder::build(blob, index);
+  return schema;
+}
+
+std::uint64_t versions_with(const SchemaBlob& blob, std::string_view name) {
+  BlobReader in(blob.bytes);
+  in.read_pool();
+  in.string();
+  for (std::uint64_t n = in.number(); n > 0; --n)
+    in.string(), in.string(), in.byte();
+  std::uint64_t found = 0;
+  const std::size_t dot = name.rfind('.');
+  const std::string_view section = dot == std::string_view::npos ? "" : name.substr(0, dot);
+  const std::string_view leaf = name.substr(dot + 1);
+  std::set<std::string_view> classes;  // that ever filled the section, and their bases
+  enum { keys, options, sections, class_rows, fields, files };
+  for (int part = keys; part <= fields; ++part) {
+    for (std::uint64_t n = in.number(); n > 0; --n) {
+      const std::size_t size = in.number();
+      const unsigned char* begin = in.position();
+      const std::uint64_t mask = in.number();
+      if (part == keys && in.string() == name)
+        found |= mask;
+      if (part == options) {
+        for (std::uint64_t flags = in.number(); flags > 0; --flags) {
+          if (in.string() == name)
+            found |= mask;
+        }
+      }
+      if (part == sections && in.string() == section) {
+        for (std::uint64_t targets = in.number(); targets > 0; --targets) {
+          classes.insert(in.string());
+        }
+      }
+      if (part == class_rows && classes.contains(in.string())) {
+        for (std::uint64_t bases = in.number(); bases > 0; --bases)
+          classes.insert(in.string());
+      }
+      if (part == fields && classes.contains(in.string()) && in.string() == leaf)
+        found |= mask;
+      in.seek(begin);
+      in.skip(size);
+    }
+  }
+  return found;
+}
+
+}  // namespace shardlint

@@ -1,0 +1,94 @@
+#include "schema/schema.h"
+
+#include <string>
+
+#include <doctest/doctest.h>
+
+using namespace shardlint;
+
+TEST_SUITE_BEGIN("schema");
+
+TEST_CASE("Megatron-LM keys have a default for each way in") {
+  const Schema* s = Schema::get("megatron-lm");
+  REQUIRE(s);
+  CHECK(s->version() == "0.20.0");
+  CHECK(s->repository() == "NVIDIA/Megatron-LM");
+  const Key* key = s->find("data_parallel_sharding_strategy");
+  REQUIRE(key);
+  CHECK(key->default_value(Route::cli).text() == "optim_grads_params");
+  CHECK(key->default_value(Route::cls).text() == "no_shard");
+  CHECK(key->type.kind == Kind::choice);
+  CHECK(key->choices.size() == 4);
+}
+
+TEST_CASE("flags") {
+  const Schema* s = Schema::get("megatron-lm");
+  struct Row {
+    const char *flag, *dest;
+    Action action;
+  } rows[] = {
+      {"--no-align-grad-reduce", "align_grad_reduce", Action::store_false},
+      {"--disable-align-grad-reduce", "align_grad_reduce", Action::store_false},
+      {"--use-megatron-fsdp", "use_megatron_fsdp", Action::store_true},
+      {"--fp8-format", "fp8", Action::store},
+      {"--use-nccl-ub", "nccl_ub", Action::store_true},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.flag);
+    const Option* option = s->find_flag(row.flag);
+    REQUIRE(option);
+    CHECK(option->dest == row.dest);
+    CHECK(option->action == row.action);
+  }
+  CHECK(!s->find_flag("--align-grad-reduce"));
+  CHECK(s->nearest_flag("--use-megatron-fdsp") == "--use-megatron-fsdp");
+  CHECK(s->flag_of("align_grad_reduce", true) == "--no-align-grad-reduce");
+}
+
+TEST_CASE("versions") {
+  struct Row {
+    const char *version, *answers;
+  } rows[] = {{"", "0.20.0"},     {"0.15.0", "0.15.0"},   {"0.15.9", "0.15.3"},
+              {"0.1", "0.12.0"},  {"d98e8a64", "0.20.0"}, {"0.18.1", "0.18.0"},
+              {"0.99", "0.20.0"}, {"0.17.0rc1", "0.16.1"}};
+  for (const Row& row : rows) {
+    CAPTURE(row.version);
+    CHECK(Schema::get("megatron-lm", row.version)->version() == row.answers);
+  }
+  CHECK(Schema::measured("megatron-lm", "0.15.0"));
+  CHECK(!Schema::measured("megatron-lm", "0.15.9"));
+  CHECK(!Schema::get("nemo"));
+  const Schema* old = Schema::get("megatron-lm", "0.12.0");
+  CHECK(!old->find_flag("--use-megatron-fsdp"));
+  REQUIRE(old->history("--use-megatron-fsdp"));
+  CHECK(old->history("--use-megatron-fsdp")->since == "0.14.0");
+  const Schema* now = Schema::get("megatron-lm");
+  const auto life = now->history("--use-custom-fsdp");
+  REQUIRE(life);
+  CHECK(life->until == "0.14.0");
+  CHECK(life->replacement == "--use-megatron-fsdp");
+  CHECK(!now->history("--no-such-flag"));
+}
+
+TEST_CASE("canonical names") {
+  const Schema* s = Schema::get("megatron-lm");
+  REQUIRE(s->spellings("checkpoint.format").size() == 1);
+  CHECK(s->spellings("checkpoint.format")[0] == "ckpt_format");
+  CHECK(s->canonical("ckpt_format") == "checkpoint.format");
+}
+
+// Every spelling of every canonical name is a key of the newest version.
+TEST_CASE("canonical spellings exist") {
+  for (std::string_view framework : Schema::frameworks()) {
+    const Schema* s = Schema::get(framework);
+    for (std::string_view name : Schema::canonical_names()) {
+      for (std::string_view spelling : s->spellings(name)) {
+        CAPTURE(std::string(spelling));
+        if (framework != "verl")
+          CHECK(s->find(spelling));
+      }
+    }
+  }
+}
+
+TEST_SUITE_END();
