@@ -7,6 +7,7 @@
 //   for (const shardlint::Diagnostic& d : shardlint::lint(paths, options).diagnostics) ...
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,8 +30,10 @@ struct Options {
   // Is an absent key its default (closed) or unknown (open)? automatic: entry points are closed.
   enum class World { automatic, open, closed } world = World::automatic;
   std::vector<std::string> source_roots;  // where Python recipes that are imported lie
-  unsigned jobs = 0;                      // 0: one a core
-  std::string checkpoint;                 // a checkpoint directory to check along; empty: none
+  // Unsaved texts by path, standing for the files on disk: an editor's buffers, a fix being tried.
+  std::map<std::string, std::string> unsaved;
+  unsigned jobs = 0;       // 0: one a core
+  std::string checkpoint;  // a checkpoint directory to check along; empty: none
 };
 
 struct Result {

@@ -1,0 +1,87 @@
+// The table of subcommands, and the only place where an Error becomes an exit code.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/edit_distance.h"
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace shardlint {
+namespace {
+
+constexpr Command table[] = {
+    {"check", run_check, "lint configurations, launch scripts and recipes"},
+    {"explain", run_explain, "what a rule, a key or an upstream error message means"},
+    {"rules", run_rules, "list the rules"},
+    {"version", run_version, "version, commit, rule pack and upstream snapshots"},
+    {"generate-shell-completion", run_completion, "completion script for bash, zsh or fish"},
+};
+
+void print_usage(std::FILE* to) {
+  fmt::print(to, "usage: shardlint COMMAND [OPTIONS]\n\n");
+  for (const Command& command : table) {
+    fmt::print(to, "  {:<26} {}\n", command.name, command.summary);
+  }
+  fmt::print(to, "\n`shardlint COMMAND --help` lists a command's options.\n");
+}
+
+int unknown_command(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Command& command : table) {
+    names.push_back(command.name);
+  }
+  const std::string_view near = nearest(name, names);
+  fmt::print(
+      stderr, "shardlint: there is no command `{}`{}\n", name,
+      near.empty() ? "; `shardlint --help` lists them" : fmt::format("; did you mean `{}`?", near));
+  return 2;
+}
+
+int run(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) {
+    print_usage(stderr);
+    return 2;
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_usage(stdout);
+    return 0;
+  }
+  const Arguments rest = Arguments(arguments).subspan(1);
+  if (name == "--version" || name == "-V") {
+    return run_version({});
+  }
+  for (const Command& command : table) {
+    if (command.name == name) {
+      return command.run(rest);
+    }
+  }
+  return unknown_command(name);
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  return table;
+}
+
+}  // namespace shardlint
+
+int main(int argc, char** argv) {
+  int code = 2;
+  try {
+    code = shardlint::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "shardlint: {}\n", error.what());
+    code = 2;
+  }
+  // A report that could not be written whole (disk full, closed pipe) must not look like a clean
+  // run.
+  if (std::fflush(stdout) != 0 && code == 0) {
+    code = 2;
+  }
+  return code;
+}
