@@ -19,6 +19,7 @@ std::string_view reason_name(Reason reason) {
     case Reason::branch: return "branch";
     case Reason::machine: return "machine";
     case Reason::bad_type: return "bad-type";
+    case Reason::undefined: return "undefined";
     case Reason::limit: return "limit";
   }
   return "unknown";

@@ -30,6 +30,7 @@ enum class Reason {
   branch,         // depends on a condition that is unknown
   machine,        // world size, GPU, installed versions
   bad_type,       // a value of a type that upstream would refuse
+  undefined,      // arithmetic or ordering with null: the statement does not apply
   limit,          // a guard (depth, size, steps) stopped the evaluation
 };
 std::string_view reason_name(Reason reason);  // as in the JSON output: "env", "fragment", ...
