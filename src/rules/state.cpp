@@ -1,0 +1,181 @@
+#include "rules/state.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "rules/expr_builtins.h"
+
+namespace shardlint::rules {
+namespace {
+
+constexpr int let_depth_limit = 16;
+
+Unknown of_type(const KeyType& type, std::span<const std::string_view> choices) {
+  Unknown out{Reason::absent, "", {}, !type.optional, {}};
+  if (type.kind == Kind::boolean) {
+    out.domain = {false, true};
+  } else if (type.kind == Kind::choice) {
+    out.domain.assign(choices.begin(), choices.end());
+  }
+  if (!out.domain.empty() && type.optional) {
+    out.domain.push_back(Value());
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_machine_fact(std::string_view key) {
+  constexpr std::array prefixes = {"env.",   "ray_env.", "device.", "software.", "runtime.",
+                                   "saved.", "cli.",     "files.",  "hf."};
+  constexpr std::array names = {"world_size",        "nnodes",     "nproc_per_node",
+                                "torch_version",     "te_version", "device_capability",
+                                "compute_capability"};
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const char* p) { return key.starts_with(p); }) ||
+         std::find(names.begin(), names.end(), key) != names.end();
+}
+
+void State::begin(const std::vector<Let>* lets) {
+  lets_ = lets;
+  reads_.clear();
+}
+
+const Let* State::let(std::string_view name) const {
+  if (lets_) {
+    for (const Let& let : *lets_) {
+      if (let.name == name) {
+        return &let;
+      }
+    }
+  }
+  return nullptr;
+}
+
+Value State::local(std::string_view name) {
+  const Let* found = let(name);
+  if (!found || ++depth_ > let_depth_limit) {
+    return bad_type(fmt::format("`{}` has no value", name));
+  }
+  const Value value = evaluate(found->value, *this);
+  --depth_;
+  return value;
+}
+
+Value State::key(std::string_view name) {
+  const auto spellings = schema_.spellings(name);
+  if (spellings.empty()) {
+    return plain(name);
+  }
+  // Several spellings of one switch: on when any of them is.
+  Value result = plain(spellings.front());
+  for (const std::string_view spelling : spellings.subspan(1)) {
+    if (!result.is_unknown() && truthy(result)) {
+      return result;
+    }
+    const Value next = plain(spelling);
+    if (!next.is_unknown() && truthy(next)) {
+      return next;
+    }
+    result = result.is_unknown() ? result : next;
+  }
+  return result;
+}
+
+Value State::plain(std::string_view name) {
+  reads_.push_back(name);
+  if (const auto it = trial.find(name); it != trial.end()) {
+    return it->second;
+  }
+  if (const Entry* entry = config_.find(name)) {
+    return entry->value();
+  }
+  if (config_.has_prefix(name)) {  // a section: it is there, whatever it holds
+    const Entry* type = config_.find(std::string(name) + "._type");
+    return Map{{"_type", type ? type->value() : Value()}};
+  }
+  return absent(name);
+}
+
+Value State::absent(std::string_view name) {
+  if (is_machine_fact(name)) {
+    return unknown(name.starts_with("env.") ? Reason::environment : Reason::machine,
+                   std::string(name));
+  }
+  const Key* key = schema_.find(name);
+  if (world_ == World::open) {
+    Unknown out =
+        key ? of_type(key->type, key->choices) : Unknown{Reason::absent, "", {}, false, {}};
+    out.detail = std::string(name);
+    return out;
+  }
+  // An attribute of a section that is not there reads as null.
+  for (auto dot = name.rfind('.'); dot != std::string_view::npos && dot > 0;
+       dot = name.rfind('.', dot - 1)) {
+    const std::string_view section = name.substr(0, dot);
+    const Entry* entry = config_.find(section);
+    if (entry && entry->value().is_null()) {
+      return {};
+    }
+    if (world_ == World::closed && !entry && !config_.has_prefix(section)) {
+      const Key* parent = schema_.find(section);
+      if (parent && parent->type.optional) {
+        return {};
+      }
+    }
+  }
+  if (!key) {
+    return {};
+  }
+  return key->default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
+}
+
+Value State::is_instance(std::string_view key, std::string_view class_name) {
+  const Value type = plain(*type_keys_.insert(std::string(key) + "._type").first);
+  if (type.is_unknown()) {
+    return type;
+  }
+  const std::string* text = type.if_string();
+  if (!text) {
+    return world_ == World::closed ? Value(false)
+                                   : unknown(Reason::absent, std::string(key) + "._type");
+  }
+  return *text == class_name || schema_.is_a(*text, class_name);
+}
+
+bool State::is_written(std::string_view key) const {
+  const Entry* entry = config_.find(key);
+  return entry && entry->written();
+}
+
+Value State::written(std::string_view key) {
+  const auto spellings = schema_.spellings(key);
+  return spellings.empty() ? is_written(key)
+                           : std::any_of(spellings.begin(), spellings.end(),
+                                         [&](std::string_view s) { return is_written(s); });
+}
+
+std::string_view State::target(std::string_view name) const {
+  if (const Let* found = let(name); found && found->value.root().op == Op::key) {
+    name = found->value.text(found->value.root());
+  }
+  const auto spellings = schema_.spellings(name);
+  if (spellings.empty()) {
+    return name;
+  }
+  std::string_view best;
+  for (const std::string_view spelling : spellings) {
+    if (is_written(spelling)) {
+      const Value& value = config_.find(spelling)->value();
+      if (!value.is_unknown() && truthy(value)) {
+        return spelling;
+      }
+      best = best.empty() ? spelling : best;
+    }
+  }
+  return best.empty() ? spellings.front() : best;
+}
+
+}  // namespace shardlint::rules
