@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "base/version.h"
+#include "rules/expr_megatron.h"
 
 namespace shardlint::rules {
 namespace {
@@ -445,6 +446,10 @@ bool is_method(std::string_view name) {
 }
 
 Value call_function(std::string_view name, Arguments arguments) {
+  if (const MegatronFunction* own = row_of(megatron_functions(), name);
+      own && arguments.size() == 1) {
+    return own->call(arguments[0]);
+  }
   const Function* row = row_of(functions, name);
   if (!row || arguments.size() < row->least || arguments.size() > row->most) {
     return bad_type(fmt::format("{}() does not take {} arguments", name, arguments.size()));

@@ -56,8 +56,9 @@ class Parser {
   }
   void expect(std::string_view text) {
     if (!eat(text)) {
-      fail(fmt::format("expected `{}`, got `{}`", text,
-                       peek().kind == TokenKind::end ? "the end" : peek().text));
+      fail(peek().kind == TokenKind::end
+               ? fmt::format("expected `{}`, got the end", text)
+               : fmt::format("expected `{}`, got `{}`", text, peek().text));
     }
   }
   void fail(std::string message) {

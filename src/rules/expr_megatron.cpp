@@ -1,0 +1,100 @@
+#include "rules/expr_megatron.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/strings.h"
+#include "rules/expr_builtins.h"
+
+namespace shardlint::rules {
+namespace {
+
+constexpr std::size_t expansion_limit = 100'000;
+
+// `x*3` and `(xy|)*2` written out; commas dropped. Repetitions are not nested upstream.
+Value expand_layout(const Value& argument) {
+  const std::string* given = argument.if_string();
+  if (!given) {
+    return argument.is_null() ? undefined() : bad_type("not a layout");
+  }
+  const std::string text = replace_all(*given, ",", "");
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::string unit(1, text[at++]);
+    if (unit == "(") {
+      const std::size_t close = text.find(')', at);
+      if (close == std::string::npos) {
+        return bad_type("a bracket of the layout is not closed");
+      }
+      unit = text.substr(at, close - at);
+      at = close + 1;
+    }
+    std::size_t times = 1;
+    if (at < text.size() && text[at] == '*') {
+      const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
+      const auto count = to_integer(std::string_view(text).substr(at + 1, end - at - 1));
+      if (!count || *count < 0 ||
+          unit.size() * static_cast<std::size_t>(*count) > expansion_limit) {
+        return bad_type("a repetition of the layout has no usable count");
+      }
+      times = static_cast<std::size_t>(*count);
+      at = end;
+    }
+    for (std::size_t i = 0; i < times; ++i) {
+      out += unit;
+    }
+    if (out.size() > expansion_limit) {
+      return bad_type("the layout is too long");
+    }
+  }
+  return out;
+}
+
+// Stages of a layout, pipeline times virtual ones; a list of lists has one item a stage.
+Value layout_stage_count(const Value& argument) {
+  if (const List* list = argument.if_list()) {
+    return static_cast<std::int64_t>(list->size());
+  }
+  const Value text = expand_layout(argument);
+  return text.if_string() ? Value(static_cast<std::int64_t>(split(*text.if_string(), '|').size()))
+                          : text;
+}
+
+// The main part of a hybrid pattern: what stands before the first `/`.
+Value main_pattern(const Value& argument) {
+  if (!argument.if_string()) {
+    return argument.is_null() ? undefined() : bad_type("not a pattern");
+  }
+  return argument.if_string()->substr(0, argument.if_string()->find('/'));
+}
+
+Value hybrid_layer_count(const Value& argument) {
+  const Value main = main_pattern(argument);
+  if (!main.if_string()) {
+    return main;
+  }
+  const std::string& text = *main.if_string();
+  return static_cast<std::int64_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return c != '[' && c != ']' && c != '|'; }));
+}
+
+Value hybrid_segment_count(const Value& argument) {
+  const Value main = main_pattern(argument);
+  return main.if_string() ? Value(static_cast<std::int64_t>(split(*main.if_string(), '|').size()))
+                          : main;
+}
+
+constexpr MegatronFunction functions[] = {
+    {"hybrid_layer_count", hybrid_layer_count},
+    {"hybrid_segment_count", hybrid_segment_count},
+    {"layout_stage_count", layout_stage_count},
+    {"layout_text", expand_layout},
+};
+
+}  // namespace
+
+std::span<const MegatronFunction> megatron_functions() {
+  return functions;
+}
+
+}  // namespace shardlint::rules
