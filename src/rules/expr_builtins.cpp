@@ -436,7 +436,7 @@ const auto* row_of(const Table& table, std::string_view name) {
 }  // namespace
 
 bool is_function(std::string_view name) {
-  return row_of(functions, name) ||
+  return row_of(functions, name) || row_of(megatron_functions(), name) ||
          std::find(std::begin(special_functions), std::end(special_functions), name) !=
              std::end(special_functions);
 }
