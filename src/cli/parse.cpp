@@ -96,14 +96,13 @@ std::optional<int> parse(CLI::App& app, Arguments arguments) {
     describe(app);
     return 0;
   }
-  std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
   try {
-    app.parse(std::move(words));
+    app.parse({words.rbegin(), words.rend()});  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return 0;
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "{}: {}{}\n", app.get_name(), error.what(), suggest(app, arguments));
+    fmt::print(stderr, "{}: {}{}\n", app.get_name(), error.what(), suggest(app, words));
     return 2;
   }
   return std::nullopt;

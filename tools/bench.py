@@ -1,0 +1,71 @@
+"""Cold start, a whole corpus, and the ratio against yamllint on the same files: medians of 5.
+
+usage: tools/bench.py [--runs N] [--corpus DIR] [--binary FILE]
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+
+def seconds(command):
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return time.perf_counter() - start
+
+
+def median(command, runs):
+    seconds(command)  # files into the page cache
+    taken = [seconds(command) for _ in range(runs)]
+    return statistics.median(taken), min(taken), max(taken)
+
+
+def row(name, timing, more=''):
+    middle, low, high = (1000 * t for t in timing)
+    print(f'{name:<44} {middle:9.1f} ms  ({low:.1f} - {high:.1f}){more}')
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--runs', type=int, default=5)
+    parser.add_argument('--corpus', default=os.environ.get('SHARDLINT_CORPUS'))
+    parser.add_argument('--binary', default='build/shardlint')
+    arguments = parser.parse_args()
+    shardlint, runs = arguments.binary, arguments.runs
+    size = os.path.getsize(shardlint)
+    print(f'{shardlint}: {size / 2**20:.1f} MiB; load {os.getloadavg()[0]:.1f} on '
+          f'{os.cpu_count()} cores; medians of {runs}')
+
+    with tempfile.TemporaryDirectory() as scratch:
+        small = pathlib.Path(scratch) / 'small.yaml'
+        small.write_text('ddp:\n  use_megatron_fsdp: true\ncheckpoint:\n  save: /ckpt\n')
+        row('process start (/bin/true)', median(['/bin/true'], runs))
+        row('shardlint version', median([shardlint, 'version'], runs))
+        row('shardlint check, one small file', median([shardlint, 'check', str(small)], runs))
+
+    if not arguments.corpus:
+        print('corpus: skipped, SHARDLINT_CORPUS is not set')
+        return
+    files = sorted(str(p) for ending in ('*.yaml', '*.yml')
+                   for p in pathlib.Path(arguments.corpus).rglob(ending) if p.is_file())
+    volume = sum(os.path.getsize(f) for f in files)
+    print(f'corpus: {len(files)} YAML files, {volume:,} bytes')
+    ours = median([shardlint, 'check', '--output-format', 'concise', *files], runs)
+    row('shardlint check', ours, f'  {len(files) / ours[0]:,.0f} files/s, {volume / ours[0] / 1e6:.1f} MB/s')
+    one = median([shardlint, 'check', '--jobs', '1', '--output-format', 'concise', *files], runs)
+    row('shardlint check --jobs 1', one)
+    yamllint = shutil.which('yamllint')
+    if not yamllint:
+        print('yamllint: skipped, not installed')
+        return
+    theirs = median([yamllint, '-f', 'parsable', *files], runs)
+    row('yamllint, default rules', theirs)
+    print(f'yamllint / shardlint: {theirs[0] / ours[0]:.1f} times '
+          f'({theirs[0] / one[0]:.1f} with one thread)')
+
+
+main()
