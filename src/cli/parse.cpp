@@ -97,7 +97,8 @@ std::optional<int> parse(CLI::App& app, Arguments arguments) {
     return 0;
   }
   try {
-    app.parse({words.rbegin(), words.rend()});  // CLI11 takes them from the back
+    app.parse(
+        std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes them from the back
   } catch (const CLI::CallForHelp&) {
     fmt::print("{}", app.help());
     return 0;
