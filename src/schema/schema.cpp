@@ -243,9 +243,30 @@ std::string_view Schema::since(std::string_view name) const {
   return versions_of(*tables_->blob).names[static_cast<std::size_t>(std::countr_zero(with))];
 }
 
-const Option* Schema::find_flag(std::string_view flag) const {
-  const auto* found = find_pair(tables_->flags, flag);
-  return found ? &options_[found->second] : nullptr;
+const Option* Schema::find_flag(std::string_view flag, std::string_view script) const {
+  const auto file = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
+  const Option* found = nullptr;
+  for (auto at = flags_from(flag); at != tables_->flags.end() && at->first == flag; ++at) {
+    const Option& option = options_[at->second];
+    if (option.entry.empty())
+      return &option;
+    const bool package = !option.entry.ends_with(".py");
+    if (package || (!script.empty() && file(option.entry) == file(script)))
+      found = &option;
+  }
+  return found;
+}
+
+std::string_view Schema::flag_owner(std::string_view flag) const {
+  const auto at = flags_from(flag);
+  return at != tables_->flags.end() && at->first == flag ? options_[at->second].entry
+                                                         : std::string_view();
+}
+
+std::vector<std::pair<std::string_view, std::size_t>>::const_iterator Schema::flags_from(
+    std::string_view flag) const {
+  return std::lower_bound(tables_->flags.begin(), tables_->flags.end(), flag,
+                          [](const auto& a, std::string_view b) { return a.first < b; });
 }
 
 std::string_view Schema::nearest_flag(std::string_view flag) const {

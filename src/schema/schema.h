@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/version.h"
@@ -156,7 +157,10 @@ class Schema {
   std::string_view since(std::string_view name_or_flag) const;
 
   // Command line (megatron-lm). A flag's default is its dest's: find(option.dest)->cli_default.
-  const Option* find_flag(std::string_view flag) const;
+  // Flags of one script count where `script` (a path) has that script's file name; flags that an
+  // optional package brings always count.
+  const Option* find_flag(std::string_view flag, std::string_view script = {}) const;
+  std::string_view flag_owner(std::string_view flag) const;     // the script that alone has it
   std::span<const Option> options() const { return options_; }  // in the order declared
   std::string_view nearest_flag(std::string_view flag) const;
   // The flag that sets a dest to true or to a value, and the one that sets it to false.
@@ -185,6 +189,8 @@ class Schema {
  private:
   const Key* find_nested(std::span<const std::string_view> targets, std::string_view path,
                          int depth) const;
+  std::vector<std::pair<std::string_view, std::size_t>>::const_iterator flags_from(
+      std::string_view flag) const;
   friend struct SchemaBuilder;
   Schema() = default;
   std::string_view framework_, version_, commit_, repository_;

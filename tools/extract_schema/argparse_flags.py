@@ -5,7 +5,7 @@ import signal
 
 import classes
 from classes import COMPUTED
-from source import dotted
+from source import Module, dotted
 
 FUNCTIONS = {"moe_freq_type": "pattern", "la_freq_type": "pattern", "no_rope_freq_type": "pattern",
              "tuple_type": "integer_tuple"}
@@ -29,6 +29,47 @@ def options(program, module_name="megatron.training.arguments",
     return out
 
 
+def extras(checkout, program):
+    """Flags that entry scripts add: the functions they pass as extra_args_provider, with the
+    script's name, or with the package that must be installed."""
+    out, known = [], set()
+    for path in sorted(checkout.files()):
+        name = path.rpartition("/")[2]
+        if not name.endswith(".py") or not name.startswith(("pretrain", "train", "finetune")):
+            continue  # other scripts do not train
+        if "extra_args_provider=" not in (checkout.read(path) or ""):
+            continue
+        try:
+            script = Module(program, path[:-3].replace("/", "."), checkout, path, False)
+        except SyntaxError:
+            continue  # an example that does not run
+        for call in ast.walk(script.tree):
+            for keyword in call.keywords if isinstance(call, ast.Call) else ():
+                if keyword.arg != "extra_args_provider":
+                    continue
+                value, entry = keyword.value, path
+                if isinstance(value, ast.IfExp):
+                    value, entry = value.body, ast.unparse(value.test).removeprefix("has_")
+                target = script.resolve(dotted(value) or "")
+                if target and isinstance(target[1], ast.FunctionDef) and (entry, target) not in known:
+                    known.add((entry, target))
+                    _function(*target, entry, out)
+    return out
+
+
+def _function(module, node, entry, out, depth=0):
+    """The flags of add_x_args(parser), also of functions that it calls with the parser."""
+    group = _Group(module, [])
+    group.run(node.body, entry)
+    out.extend(group.out)
+    for call in ast.walk(node):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and depth < 4:
+            target = module.resolve(call.func.id)
+            if (target and isinstance(target[1], ast.FunctionDef) and call.args and
+                    dotted(call.args[0]) == "parser"):
+                _function(*target, entry, out, depth + 1)
+
+
 class _Group:
     def __init__(self, module, out):
         self.module, self.out, self.factories = module, out, {}
@@ -40,8 +81,8 @@ class _Group:
             elif isinstance(node, ast.Try):
                 self.run(node.body, entry)
             elif isinstance(node, ast.If):
-                test = dotted(node.test) or ""
-                self.run(node.body, test.removeprefix("HAVE_").lower() or "some")
+                test = (dotted(node.test) or "").lower().removeprefix("have_")
+                self.run(node.body, test or entry)
             elif isinstance(node, ast.Assign):
                 self._assign(node, entry)
             elif isinstance(node, ast.Expr):

@@ -101,7 +101,7 @@ def training_class(program, name):
 
 def main(git_dir, out):
     names = [v for v, _ in VERSIONS]
-    option_rows = catalogue.Rows(names, lambda r: r["flags"][0])
+    option_rows = catalogue.Rows(names, lambda r: (r["flags"][0], r.get("entry", "")))
     key_rows = catalogue.Rows(names, lambda r: r["name"])
     class_rows = catalogue.Rows(names, lambda r: r["class"])
     field_rows = catalogue.Rows(names, lambda r: (r["class"], r["name"]))
@@ -135,7 +135,10 @@ def main(git_dir, out):
         options = argparse_flags.options(program)
         for row in keys(options, by_name):
             key_rows.add(index, row)
-        for option in options:
+        taken = {f for o in options for f in o["flags"]}
+        extra = [o for o in argparse_flags.extras(checkout, program)
+                 if not taken.intersection(o["flags"])]
+        for option in options + extra:
             row = {k: v for k, v in option.items()
                    if k not in ("owner", "field", "default", "computed")}
             option_rows.add(index, row)
@@ -145,7 +148,7 @@ def main(git_dir, out):
             field_rows.add(index, row)
         heads.append({"version": version, "tag": tag, "commit": checkout.commit,
                       "released": tag.startswith("core_v")})
-        print(f"megatron-lm {version}: {len(options)} options, "
+        print(f"megatron-lm {version}: {len(options)} options, {len(extra)} of scripts, "
               f"{len({o['dest'] for o in options})} keys, {len(tables.classes)} classes, "
               f"{len(tables.fields)} fields", file=sys.stderr)
         checkout.close()
