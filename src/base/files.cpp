@@ -48,6 +48,11 @@ bool RealDisk::is_directory(const std::string& path) const {
   return fs::is_directory(path, error);
 }
 
+bool RealDisk::is_link(const std::string& path) const {
+  std::error_code error;
+  return fs::is_symlink(path, error);
+}
+
 std::vector<std::string> RealDisk::list(const std::string& path) const {
   std::set<std::string> names;
   std::error_code error;
@@ -83,6 +88,10 @@ bool MemoryDisk::is_directory(const std::string& path) const {
   const auto it = files_.lower_bound(prefix);
   return (it != files_.end() && it->first.starts_with(prefix)) ||
          (below_ && below_->is_directory(path));
+}
+
+bool MemoryDisk::is_link(const std::string& path) const {
+  return below_ && files_.count(normal_path(path)) == 0 && below_->is_link(path);
 }
 
 std::vector<std::string> MemoryDisk::list(const std::string& path) const {

@@ -22,6 +22,8 @@ class Disk {
   // Names (not paths) of the entries of a directory, sorted; empty when it cannot be read.
   virtual std::vector<std::string> list(const std::string& path) const = 0;
   virtual std::optional<std::uint64_t> size(const std::string& path) const = 0;
+  // A symbolic link: a walk does not go through those.
+  virtual bool is_link(const std::string&) const { return false; }
 };
 
 class RealDisk final : public Disk {
@@ -31,6 +33,7 @@ class RealDisk final : public Disk {
   bool is_directory(const std::string& path) const override;
   std::vector<std::string> list(const std::string& path) const override;
   std::optional<std::uint64_t> size(const std::string& path) const override;
+  bool is_link(const std::string& path) const override;
 };
 
 // Files by normalised path. `below` (may be null) answers for what is not here.
@@ -44,6 +47,7 @@ class MemoryDisk final : public Disk {
   std::vector<std::string> list(const std::string& path) const override;
   std::optional<std::uint64_t> size(const std::string& path) const override;
 
+  bool is_link(const std::string& path) const override;
  private:
   std::map<std::string, std::string> files_;
   const Disk* below_;
