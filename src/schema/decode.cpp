@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <unordered_set>
 
 #include "base/strings.h"
 #include "schema/tables.h"
@@ -83,9 +84,11 @@ struct SchemaBuilder {
   }
 
   // Calls `row` for every row of the next section that holds at this version.
-  template <typename Row>
-  void section(Row row) {
-    for (std::uint64_t n = in.number(); n > 0; --n) {
+  template <typename Row, typename Rows>
+  void section(Rows& rows, Row row) {
+    std::uint64_t n = in.number();
+    rows.reserve(n);
+    for (; n > 0; --n) {
       const std::size_t size = in.number();
       const unsigned char* begin = in.position();
       if (in.number() >> tables.index & 1)
@@ -106,14 +109,14 @@ struct SchemaBuilder {
         out.version_ = version, out.commit_ = commit, out.released_ = released;
       }
     }
-    section([&] { out.keys_.push_back(key()); });
-    section([&] { out.options_.push_back(option()); });
-    section([&] {
+    section(out.keys_, [&] { out.keys_.push_back(key()); });
+    section(out.options_, [&] { out.options_.push_back(option()); });
+    section(tables.sections, [&] {
       const std::string_view name = in.string();
       tables.sections.emplace_back(name, strings());
       tables.section_names.push_back(name);
     });
-    section([&] {
+    section(tables.classes, [&] {
       ClassInfo info;
       info.target = in.string();
       info.name = info.target.substr(info.target.rfind('.') + 1);
@@ -121,11 +124,11 @@ struct SchemaBuilder {
       info.anchor = in.string();
       tables.classes.push_back(info);
     });
-    section([&] {
+    section(tables.fields, [&] {
       in.string();  // the class: the key's owner
       tables.fields.push_back(key());
     });
-    section([&] {
+    section(tables.files, [&] {
       TreeFile file;
       file.path = in.string();
       file.package = in.string();
@@ -148,34 +151,30 @@ struct SchemaBuilder {
     index();
   }
 
+  // Keys, classes, fields and files come sorted.
   void index() {
-    std::sort(tables.fields.begin(), tables.fields.end(), [](const Key& a, const Key& b) {
-      return std::pair(a.owner, a.name) < std::pair(b.owner, b.name);
-    });
-    std::sort(tables.classes.begin(), tables.classes.end(),
-              [](const ClassInfo& a, const ClassInfo& b) { return a.target < b.target; });
     auto field = tables.fields.begin();
     for (ClassInfo& info : tables.classes) {
-      while (field != tables.fields.end() && field->owner < info.target)
+      while (field != tables.fields.end() && field->owner < info.target) {
         ++field;
+      }
       const auto first = field;
-      while (field != tables.fields.end() && field->owner == info.target)
+      while (field != tables.fields.end() && field->owner == info.target) {
         ++field;
+      }
       info.own_fields = {first, field};
     }
-    std::sort(tables.files.begin(), tables.files.end(),
-              [](const TreeFile& a, const TreeFile& b) { return a.path < b.path; });
     section_keys();
-    std::sort(out.keys_.begin(), out.keys_.end(),
-              [](const Key& a, const Key& b) { return a.name < b.name; });
     for (std::size_t i = 0; i < out.options_.size(); ++i) {
-      for (std::string_view flag : out.options_[i].flags)
+      for (std::string_view flag : out.options_[i].flags) {
         tables.flags.emplace_back(flag, i);
+      }
     }
     std::sort(tables.flags.begin(), tables.flags.end());
     for (const auto& [name, spellings] : tables.canonical) {
-      for (std::string_view spelling : spellings)
+      for (std::string_view spelling : spellings) {
         tables.canonical_of.emplace_back(spelling, name);
+      }
     }
     std::sort(tables.canonical.begin(), tables.canonical.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -185,25 +184,36 @@ struct SchemaBuilder {
   // Keys of a container of sections: every field of every class that a section may hold, the
   // first class's where several have it.
   void section_keys() {
-    if (!out.keys_.empty())
+    if (!out.keys_.empty()) {
       return;  // a framework whose keys are listed
+    }
+    std::vector<std::pair<std::string_view, const Key*>> found;
     for (const auto& [section, targets] : tables.sections) {
-      std::set<std::string_view> seen;
+      std::unordered_set<std::string_view> seen;
       for (std::string_view target : targets) {
         const ClassInfo* info = out.find_class(target);
-        if (!info)
+        if (!info) {
           continue;
+        }
         for (const Key* field : out.fields(*info)) {
-          if (!seen.insert(field->name).second)
+          if (!seen.insert(field->name).second) {
             continue;
-          Key key = *field;
+          }
+          if (section.empty()) {
+            found.emplace_back(field->name, field);
+            continue;
+          }
           std::string name;
           name.reserve(section.size() + 1 + field->name.size());
           name.append(section).append(".").append(field->name);
-          key.name = section.empty() ? field->name : tables.arena.text(std::move(name));
-          out.keys_.push_back(std::move(key));
+          found.emplace_back(tables.arena.text(std::move(name)), field);
         }
       }
+    }
+    std::sort(found.begin(), found.end());
+    out.keys_.reserve(found.size());
+    for (const auto& [name, field] : found) {
+      out.keys_.emplace_back(*field).name = name;
     }
   }
 

@@ -144,6 +144,9 @@ def tree_file(packer, row):
 
 def sections(packer, data, versions):
     """Every section: number of rows, then each row's length, version mask and content."""
+    order = {"keys": lambda r: r["name"].encode(), "classes": lambda r: r["class"].encode(),
+             "fields": lambda r: (r["class"].encode(), r["name"].encode()),
+             "files": lambda r: r["file"].encode()}  # as the reader searches them
     packers = [
         ("keys", lambda r: key(packer, r, r["name"])),
         ("options", lambda r: option(packer, r)),
@@ -154,7 +157,7 @@ def sections(packer, data, versions):
     ]
     out = b""
     for name, pack in packers:
-        rows = data.get(name, [])
+        rows = sorted(data.get(name, []), key=order.get(name, lambda r: 0))
         out += number(len(rows))
         for row in rows:
             body = number(mask(row, versions)) + pack(row)

@@ -327,7 +327,8 @@ def _union(parts):
     rest = [p for p in parts if p.kind != "none"]
     if len(rest) == 1:
         p = rest[0]
-        return Type(p.kind, True if optional else p.optional, p.element, p.choices, p.cls, p.enum)
+        return Type(p.kind, True if optional else p.optional, p.element, p.choices, p.cls, p.enum,
+                    p.classes)
     kinds = {p.kind for p in rest}
     if kinds == {"object"}:
         return Type("object", optional, cls=rest[0].cls,
