@@ -1,0 +1,11 @@
+#pragma once
+// The executable's own test: every op against the reference (on the GPU), then a tiny plan.
+
+#include "ranks/plan.h"
+
+namespace shardlint::ranks {
+
+int self_test();        // 0, 1 an op differs, 77 cannot run here
+Plan self_test_plan();  // two ranks if there are two devices
+
+}  // namespace shardlint::ranks
