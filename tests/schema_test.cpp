@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "schema/check.h"
+
 using namespace shardlint;
 
 TEST_SUITE_BEGIN("schema");
@@ -88,6 +90,71 @@ TEST_CASE("canonical spellings exist") {
           CHECK(s->find(spelling));
       }
     }
+  }
+}
+
+TEST_CASE("classes of Megatron-Bridge") {
+  const Schema* s = Schema::get("megatron-bridge");
+  REQUIRE(s);
+  CHECK(s->version() == "0.7.0");
+  CHECK(s->find("checkpoint.ckpt_format")->default_value(Route::cls).text() == "torch_dist");
+  CHECK(s->find("ddp.data_parallel_sharding_strategy")->default_value(Route::cls).text() ==
+        "no_shard");
+  CHECK(s->find("model.tensor_model_parallel_size"));
+  CHECK(s->find("model.transformer.num_layers"));
+  CHECK(s->find("peft.dim"));  // of a subclass
+  CHECK(!s->find("checkpoint.ckpt_fromat"));
+  CHECK(s->nearest_key("checkpoint.ckpt_fromat") == "checkpoint.ckpt_format");
+  const ClassInfo* ddp = s->find_class("DistributedDataParallelConfig");
+  REQUIRE(ddp);
+  CHECK(s->is_a("GPTModelProvider", "TransformerConfig"));
+  CHECK(!s->is_a("TransformerConfig", "GPTModelProvider"));
+  CHECK(s->find_class("megatron.core.distributed.DistributedDataParallelConfig")->target !=
+        s->find_class("megatron.bridge.training.config.DistributedDataParallelConfig")->target);
+  CHECK(s->section_classes("checkpoint").size() == 1);
+  CHECK(Schema::get("megatron-bridge", "0.5.1")->version() == "0.5.1");
+}
+
+TEST_CASE("findings from the catalogue alone") {
+  struct Row {
+    const char* key;
+    Value value;
+    const char *code, *says;
+  } rows[] = {
+      {"checkpoint.ckpt_format", "fsdp_dtensor", "", ""},
+      {"checkpoint.ckpt_fromat", "fsdp_dtensor", "KEY101", "`checkpoint.ckpt_format`"},
+      {"checkpoint.ckpt_format", "fsdp_tensor", "KEY103", "`fsdp_dtensor`"},
+      {"checkpoint.async_save", "false", "KEY102", "true or false"},
+      {"train.micro_batch_size", "two", "KEY102", "an integer"},
+      {"train.micro_batch_size", 2, "", ""},
+      {"train.micro_batch_size", 0.5, "KEY102", "an integer"},
+      {"optimizer.lr", 1, "", ""},
+      {"mixed_precision", "bf16_mixed", "", ""},
+      {"mixed_precision.bf16", true, "", ""},
+      {"env_vars.NCCL_DEBUG", "INFO", "", ""},
+      {"peft.dim", 8, "", ""},
+      {"model.num_layers", 4, "", ""},
+      {"modle.num_layers", 4, "KEY101", "did you mean `model.num_layers`?"},
+      {"world_size", 8, "", ""},
+      {"checkpoint.save", Value(), "", ""},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(std::string(row.key));
+    CAPTURE(row.value.text());
+    const Source source("x.yaml", row.key);
+    const Span key{&source, 0, static_cast<std::uint32_t>(source.text().size())};
+    Config config;
+    config.framework = "megatron-bridge";
+    config.set(row.key, Step{row.value, Origin::set, key, key, ""});
+    const auto found = check_keys(config, *Schema::get("megatron-bridge"));
+    if (!*row.code) {
+      CHECK(found.empty());
+      continue;
+    }
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].code == row.code);
+    CAPTURE(found[0].message);
+    CHECK(found[0].message.find(row.says) != std::string::npos);
   }
 }
 
