@@ -59,8 +59,9 @@ struct KeyInfo {
 };
 
 struct UnknownInput {
-  std::string key, reason;  // reason: env, interpolation, dynamic-python, sourced-file, fragment, ...
-  std::string detail;       // a sentence: why, and what to supply
+  std::string key,
+      reason;          // reason: env, interpolation, dynamic-python, sourced-file, fragment, ...
+  std::string detail;  // a sentence: why, and what to supply
   Location where;
 };
 
@@ -81,6 +82,13 @@ struct Diagnostic {
   std::vector<Fix> fixes;
   std::vector<Evidence> evidence;
   std::string fingerprint;  // stable under line moves
+};
+
+// What would have been a finding, and what keeps it quiet.
+struct Suppressed {
+  Diagnostic diagnostic;
+  std::string kind;    // inline | range | file | config | baseline
+  std::string reason;  // as the user wrote it; may be empty
 };
 
 }  // namespace shardlint

@@ -32,12 +32,17 @@ struct Options {
   std::vector<std::string> source_roots;  // where Python recipes that are imported lie
   // Unsaved texts by path, standing for the files on disk: an editor's buffers, a fix being tried.
   std::map<std::string, std::string> unsaved;
-  unsigned jobs = 0;       // 0: one a core
-  std::string checkpoint;  // a checkpoint directory to check along; empty: none
+  bool suppressions = true;                // obey `# shardlint: ignore[...]` comments
+  bool require_reason = false;             // a suppression without a reason is a finding
+  std::vector<std::string> not_ignorable;  // rules that comments may not suppress
+  unsigned jobs = 0;                       // 0: one a core
+  std::string checkpoint;                  // a checkpoint directory to check along; empty: none
 };
 
 struct Result {
   std::vector<Diagnostic> diagnostics;  // sorted by path, offset, code
+  std::vector<Suppressed> suppressed;   // kept quiet by comments; in the same order
+  std::vector<std::string> linted;      // the files that `files` counts, sorted
   struct Failure {
     std::string filename, message;
   };

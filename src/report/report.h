@@ -13,13 +13,6 @@
 
 namespace shardlint {
 
-// What a finding would have been, and what keeps it quiet.
-struct Suppressed {
-  Diagnostic diagnostic;
-  std::string kind;    // inline | range | file | config | baseline
-  std::string reason;  // as the user wrote it; may be empty
-};
-
 struct Report {
   std::vector<Diagnostic> diagnostics;  // sorted
   std::vector<Suppressed> suppressed;   // sorted
