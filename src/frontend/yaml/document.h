@@ -22,6 +22,7 @@
 //   YML115 yaml-unclosed-bracket
 //   YML116 yaml-line-separator   NEL, LS or PS: a line break for some readers only (not read)
 //   YML117 yaml-unplaced         read, but not found again in the file (a fault of ours; not read)
+//   YML118 yaml-anchor-name      a name that the frameworks' reader would cut short
 // Duplicate keys are no fault of the document: it keeps them, the dialect judges them.
 
 #include <cstdint>

@@ -42,6 +42,7 @@ class Placer {
       case Event::Kind::alias:
         event.begin = event.mark;
         event.end = alias_end(text_, event.begin);
+        check_name(event.begin, event.end);
         return done(event);
       case Event::Kind::sequence:
       case Event::Kind::mapping:
@@ -162,6 +163,7 @@ class Placer {
     const Properties found =
         skip_properties(text_, event.mark, event.anchor ? 1 : 0, event.tag.empty() ? 0 : 1);
     keep(event, found);
+    check_names(found);
     event.begin = event.end = found.content;
     const char c = char_at(text_, event.begin);
     Frame frame;
@@ -204,7 +206,29 @@ class Placer {
   Properties properties(Event& event) {
     const Properties found = skip_properties(text_, event.mark, event.anchor ? 1 : 0, 1);
     keep(event, found);
+    check_names(found);
     return found;
+  }
+  // yaml-cpp takes any character in a name; to PyYAML a name ends at the first that is no letter,
+  // digit, - or _, which it then refuses or takes for something else.
+  void check_name(Offset begin, Offset end) {
+    for (Offset p = begin + 1; p < end; ++p) {
+      const char c = text_[p];
+      const bool fine = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+                        (c >= 'a' && c <= 'z') || c == '-' || c == '_';
+      if (!fine) {
+        return fail("YML118", "yaml-anchor-name",
+                    "the name of an anchor or alias goes on after its letters and digits", p,
+                    end);
+      }
+    }
+  }
+  void check_names(const Properties& found) {
+    for (Offset p = found.begin; p < found.end; ++p) {
+      if (text_[p] == '&' && (p == found.begin || is_space(text_[p - 1]))) {
+        check_name(p, alias_end(text_, p));
+      }
+    }
   }
   static void keep(Event& event, const Properties& found) {
     event.properties_begin = found.begin;
