@@ -2,8 +2,6 @@
 // collection must begin and end at the same byte and decode to the same text. Prints TAP.
 // Files: the folders given, and those under $SHARDLINT_CORPUS.
 
-#include <yaml.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -11,11 +9,16 @@
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include <yaml.h>
+
+#include "diagnostics/edits.h"
 #include "frontend/yaml/document.h"
+#include "frontend/yaml/edit.h"
 
 namespace fs = std::filesystem;
 using shardlint::Source;
@@ -72,21 +75,22 @@ std::optional<std::vector<Item>> theirs(const std::string& text) {
     switch (event.type) {
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
-        const bool block = scalar.style == YAML_LITERAL_SCALAR_STYLE ||
-                           scalar.style == YAML_FOLDED_SCALAR_STYLE;
+        const bool block =
+            scalar.style == YAML_LITERAL_SCALAR_STYLE || scalar.style == YAML_FOLDED_SCALAR_STYLE;
         const bool empty = begin == end && scalar.style == YAML_PLAIN_SCALAR_STYLE;
         items.push_back({empty ? 'n' : 's', begin,
                          block ? without_trailing_space(text, begin, end) : end,
                          std::string(reinterpret_cast<char*>(scalar.value), scalar.length), false});
         break;
       }
-      case YAML_ALIAS_EVENT: items.push_back({'*', begin, end, "", false}); break;
+      case YAML_ALIAS_EVENT:
+        items.push_back({'*', begin, end, "", false});
+        break;
       case YAML_SEQUENCE_START_EVENT:
       case YAML_MAPPING_START_EVENT: {
         const bool list = event.type == YAML_SEQUENCE_START_EVENT;
-        const bool block =
-            list ? event.data.sequence_start.style != YAML_FLOW_SEQUENCE_STYLE
-                 : event.data.mapping_start.style != YAML_FLOW_MAPPING_STYLE;
+        const bool block = list ? event.data.sequence_start.style != YAML_FLOW_SEQUENCE_STYLE
+                                : event.data.mapping_start.style != YAML_FLOW_MAPPING_STYLE;
         open.push_back(items.size());
         items.push_back({list ? '[' : '{', begin, end, "", block});
         break;
@@ -96,8 +100,11 @@ std::optional<std::vector<Item>> theirs(const std::string& text) {
         items[open.back()].end = end;
         open.pop_back();
         break;
-      case YAML_STREAM_END_EVENT: more = false; break;
-      default: break;
+      case YAML_STREAM_END_EVENT:
+        more = false;
+        break;
+      default:
+        break;
     }
     yaml_event_delete(&event);
   }
@@ -121,7 +128,9 @@ void collect(const std::string& text, const yaml::Node& node, std::vector<Item>&
       }
       out.push_back({'s', begin, end, node.text, false});
       return;
-    case Kind::alias: out.push_back({'*', begin, end, "", false}); return;
+    case Kind::alias:
+      out.push_back({'*', begin, end, "", false});
+      return;
     case Kind::sequence:
       out.push_back({'[', begin, end, "", text[node.span.begin] != '['});
       for (const yaml::Node* item : node.children) {
@@ -137,7 +146,8 @@ void collect(const std::string& text, const yaml::Node& node, std::vector<Item>&
   }
 }
 
-// A null that is not written has no place of its own; libyaml's is sometimes that of the next token.
+// A null that is not written has no place of its own; libyaml's is sometimes that of the next
+// token.
 bool same_place(const std::string& text, const Item& a, const Item& b) {
   if (a.kind != 'n' || a.begin >= b.begin) {
     return a.begin == b.begin && (a.block || a.end == b.end);
@@ -154,7 +164,7 @@ bool same_place(const std::string& text, const Item& a, const Item& b) {
 
 struct Tally {
   std::size_t scalars = 0, nulls = 0, aliases = 0, collections = 0, wrong = 0, files = 0;
-  std::size_t verdicts = 0, bytes = 0;
+  std::size_t verdicts = 0, bytes = 0, edits = 0, refused = 0;
   double seconds = 0;
   std::vector<std::string> complaints;
   void complain(const std::string& what) {
@@ -169,14 +179,14 @@ void compare(const std::string& name, const std::string& text, Tally& tally) {
   const auto start = std::chrono::steady_clock::now();
   const Source source(name, text);
   const yaml::Document document = yaml::read(source);
-  tally.seconds +=
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  tally.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   tally.bytes += text.size();
   ++tally.files;
   const auto expected = theirs(text);
   if (expected.has_value() != document.ok) {
     ++tally.verdicts;
-    return tally.complain(name + (document.ok ? ": refused by libyaml only" : ": refused here only"));
+    return tally.complain(name +
+                          (document.ok ? ": refused by libyaml only" : ": refused here only"));
   }
   if (!expected) {
     return;
@@ -203,6 +213,91 @@ void compare(const std::string& name, const std::string& text, Tally& tally) {
   }
 }
 
+void mappings(const yaml::Node& node, std::vector<const yaml::Node*>& out) {
+  if (node.kind == yaml::Node::Kind::mapping && !node.pairs.empty()) {
+    out.push_back(&node);
+  }
+  for (const yaml::Node* child : node.children) {
+    mappings(*child, out);
+  }
+  for (const yaml::Pair& pair : node.pairs) {
+    mappings(*pair.value, out);
+  }
+}
+
+// What an edit is judged by: the texts in order, places aside.
+std::vector<std::string> texts(const std::string& text) {
+  std::vector<std::string> out;
+  for (const Item& item : theirs(text).value_or(std::vector<Item>())) {
+    out.push_back(std::string(1, item.kind == 'n' ? 's' : item.kind) + item.text);
+  }
+  return out;
+}
+
+// How many entries of `longer` are not where `shorter` has them, when one run of it is left out.
+std::size_t extra(const std::vector<std::string>& longer, const std::vector<std::string>& shorter) {
+  std::size_t head = 0, tail = 0;
+  while (head < shorter.size() && longer[head] == shorter[head]) {
+    ++head;
+  }
+  while (tail < shorter.size() - head &&
+         longer[longer.size() - 1 - tail] == shorter[shorter.size() - 1 - tail]) {
+    ++tail;
+  }
+  return longer.size() - head - tail;
+}
+
+// Sets, inserts and removes random entries; libyaml must see that change and no other.
+void edit_randomly(const std::string& name, const std::string& text, std::mt19937& random,
+                   Tally& tally) {
+  const Source source(name, text);
+  const yaml::Document document = yaml::read(source);
+  std::vector<const yaml::Node*> all;
+  for (const yaml::Node* root : document.roots) {
+    mappings(*root, all);
+  }
+  if (all.empty()) {
+    return;
+  }
+  ++tally.files;
+  const std::vector<std::string> before = texts(text);
+  static const shardlint::Value values[] = {8, true, "text", "1e-4", "a: b", 0.25, {}, "#x", "[x"};
+  for (int round = 0; round < 12; ++round) {
+    const yaml::Node& mapping = *all[random() % all.size()];
+    const yaml::Pair& pair = mapping.pairs[random() % mapping.pairs.size()];
+    const std::string key(pair.key->scalar());
+    const bool once = std::count_if(mapping.pairs.begin(), mapping.pairs.end(),
+                                    [&](const auto& p) { return p.key->scalar() == key; }) == 1;
+    if (!pair.key->is_scalar() || !once || key.find('.') != std::string::npos || key == "<<") {
+      continue;
+    }
+    const int what = round % 3;
+    const yaml::KeyChange change{what == 1 ? "new_key" : key, values[random() % 9], what == 2};
+    const yaml::EditPlan plan =
+        yaml::edit_keys(document, mapping, {&change, 1}, yaml::Mode::pyyaml11);
+    if (!plan) {
+      ++tally.refused;
+      continue;
+    }
+    const std::string edited = shardlint::apply_edits(text, plan.edits).text;
+    const std::vector<std::string> after = texts(edited);
+    const bool scalar = pair.value->is_scalar() || pair.value->is_null();
+    const bool good = what == 1 ? after.size() == before.size() + 2 && extra(after, before) <= 2
+                      : what == 2
+                          ? after.size() < before.size() && (!scalar || extra(before, after) <= 2)
+                      : scalar ? after.size() == before.size() && extra(after, before) <= 1
+                               : after.size() <= before.size();
+    ++tally.edits;
+    if (!good) {
+      tally.complain(name + ": " +
+                     (what == 1   ? "insert into "
+                      : what == 2 ? "remove "
+                                  : "set ") +
+                     key + " changed something else");
+    }
+  }
+}
+
 std::vector<fs::path> yaml_files(const fs::path& folder) {
   std::vector<fs::path> out;
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
@@ -216,11 +311,12 @@ std::vector<fs::path> yaml_files(const fs::path& folder) {
 }
 
 bool report(int number, const std::string& what, const Tally& tally) {
-  std::printf("%sok %d - %s: %zu files, %zu scalars, %zu implicit nulls, %zu aliases, %zu "
-              "collections, %zu differ; %.1f MB/s\n",
-              tally.wrong ? "not " : "", number, what.c_str(), tally.files, tally.scalars,
-              tally.nulls, tally.aliases, tally.collections, tally.wrong,
-              tally.seconds > 0 ? static_cast<double>(tally.bytes) / 1e6 / tally.seconds : 0);
+  std::printf(
+      "%sok %d - %s: %zu files, %zu scalars, %zu implicit nulls, %zu aliases, %zu "
+      "collections, %zu differ; %.1f MB/s\n",
+      tally.wrong ? "not " : "", number, what.c_str(), tally.files, tally.scalars, tally.nulls,
+      tally.aliases, tally.collections, tally.wrong,
+      tally.seconds > 0 ? static_cast<double>(tally.bytes) / 1e6 / tally.seconds : 0);
   for (const std::string& complaint : tally.complaints) {
     std::printf("# %s\n", complaint.c_str());
   }
@@ -231,22 +327,34 @@ bool report(int number, const std::string& what, const Tally& tally) {
 
 int main(int count, char** arguments) {
   const char* corpus = std::getenv("SHARDLINT_CORPUS");
-  std::printf("1..%d\n", count);
+  std::printf("1..%d\n", 2 * count);
   bool ok = true;
   for (int i = 1; i <= count; ++i) {
     const char* folder = i < count ? arguments[i] : corpus;
     if (!folder) {
-      std::printf("ok %d # SKIP SHARDLINT_CORPUS names no folder\n", i);
+      for (const int number : {2 * i - 1, 2 * i}) {
+        std::printf("ok %d # SKIP SHARDLINT_CORPUS names no folder\n", number);
+      }
       continue;
     }
-    Tally tally;
+    Tally places, edits;
+    std::mt19937 random(7);
     for (const fs::path& path : yaml_files(folder)) {
       std::ifstream in(path, std::ios::binary);
       std::stringstream text;
       text << in.rdbuf();
-      compare(path.string(), text.str(), tally);
+      compare(path.string(), text.str(), places);
+      edit_randomly(path.string(), text.str(), random, edits);
     }
-    ok = report(i, fs::path(folder).filename().string(), tally) && ok;
+    const std::string name = fs::path(folder).filename().string();
+    ok = report(2 * i - 1, "places in " + name, places) && ok;
+    ok = edits.wrong == 0 && ok;
+    std::printf("%sok %d - edits in %s: %zu files, %zu edits, %zu refused, %zu wrong\n",
+                edits.wrong ? "not " : "", 2 * i, name.c_str(), edits.files, edits.edits,
+                edits.refused, edits.wrong);
+    for (const std::string& complaint : edits.complaints) {
+      std::printf("# %s\n", complaint.c_str());
+    }
   }
   return ok ? 0 : 1;
 }

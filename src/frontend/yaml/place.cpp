@@ -218,8 +218,7 @@ class Placer {
                         (c >= 'a' && c <= 'z') || c == '-' || c == '_';
       if (!fine) {
         return fail("YML118", "yaml-anchor-name",
-                    "the name of an anchor or alias goes on after its letters and digits", p,
-                    end);
+                    "the name of an anchor or alias goes on after its letters and digits", p, end);
       }
     }
   }
