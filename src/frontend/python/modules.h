@@ -1,0 +1,62 @@
+#pragma once
+// Modules by name and by path: where they lie on disk, their syntax, and which statements of a
+// module's top level have to run before a name of it can be read.
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/files.h"
+#include "frontend/python/syntax.h"
+#include "frontend/python/values.h"
+#include "shardlint/diagnostic.h"
+
+namespace shardlint::python {
+
+struct Module {
+  std::string name;  // megatron.bridge.recipes.common
+  std::string path;  // of the file; of a folder without __init__.py: the folder
+  bool is_package = false;
+  const Syntax* syntax = nullptr;  // null for a folder without __init__.py
+  Object* globals = nullptr;       // a scope
+  std::unordered_map<Name, std::vector<const Node*>> touched_by;  // statements of the top level
+  std::vector<const Node*> star_imports;
+  std::unordered_map<const Node*, bool> done;  // statements that ran (or are running)
+};
+
+class ModuleTable {
+ public:
+  ModuleTable(const Disk& disk, Sources& sources, Names& names, std::vector<std::string> roots);
+
+  // The module of a file that is linted; its folder's ancestors become roots too.
+  Module* open(const Source& source, std::vector<Diagnostic>& problems);
+  Module* find(const std::string& name);  // null when it is not on disk
+  // The full name of `from ..text import`, as seen from a module.
+  std::string absolute(const Module& from, int level, std::string_view text) const;
+
+  // Every file that was read, and the problems of those that were not given to open().
+  std::size_t files_read() const { return by_path_.size(); }
+
+ private:
+  Module* load(const std::string& path, std::string name, bool package);
+  void index(Module& module);
+  void index_decorated(Module& module);
+  void touch(Module& module, const Node& statement, const Node& top);
+  void touch_target(Module& module, const Node& target, const Node& top);
+  std::string name_of(const std::string& path) const;
+  bool is_file(const std::string& path);
+
+  const Disk& disk_;
+  Sources& sources_;
+  Names& names_;
+  std::vector<std::string> roots_;
+  std::map<std::string, std::unique_ptr<Module>> by_path_;
+  std::unordered_map<std::string, Module*> by_name_;
+  std::unordered_map<std::string, bool> files_;
+  std::vector<std::unique_ptr<Syntax>> syntaxes_;
+  std::vector<std::unique_ptr<Object>> globals_;
+};
+
+}  // namespace shardlint::python

@@ -1,0 +1,148 @@
+#include "frontend/python/python.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "frontend/python/recipes.h"
+#include "frontend/python/tree.h"
+
+namespace shardlint {
+
+using namespace python;
+
+struct PythonReader::Impl {
+  PythonOptions options;
+  RealDisk real;
+  Names names;
+  ModuleTable modules;
+  Interpreter interpreter;
+
+  explicit Impl(PythonOptions given)
+      : options(std::move(given)),
+        modules(options.disk ? *options.disk : static_cast<const Disk&>(real), *options.sources,
+                names, options.source_roots),
+        interpreter(modules, names, options.schema) {}
+
+  Facts facts_of(const Val& value, std::string instance, const Span& anchor) {
+    Facts facts;
+    facts.framework = "megatron-bridge";
+    facts.instance = std::move(instance);
+    facts.anchor = anchor;
+    facts.closed = true;
+    if (value.is(Type::object) && value.object->shape == Shape::opaque) {
+      // A recipe that is not at hand: what it sets is not known.
+      facts.closed = false;
+      std::string base = value.object->label.substr(0, value.object->label.find('('));
+      facts.base = base.substr(base.rfind('.') + 1);
+    }
+    Emitter(interpreter, options.defaults).emit(value, facts);
+    return facts;
+  }
+
+  std::optional<Facts> function(Module& module, const Candidate& candidate,
+                                std::vector<Diagnostic>& diagnostics) {
+    const Node& node = *candidate.node;
+    const std::string name(names.text(node.name));
+    // The name itself, so that a finding without a better place has a short one.
+    const Source& source = module.syntax->source();
+    const std::size_t at = source.text().find(name, node.begin);
+    const auto begin = static_cast<std::uint32_t>(at);
+    const Span anchor{&source, begin, begin + static_cast<std::uint32_t>(name.size())};
+    std::optional<Facts> facts;
+    try {
+      const Val callee = interpreter.global(module, node.name);
+      if (callee.is(Type::function) && callee.function->node == &node) {
+        const Val result = interpreter.call_entry(*callee.function);
+        if (is_configuration(result, names)) {
+          facts = facts_of(result, name, anchor);
+        } else if (candidate.annotated) {
+          diagnostics.push_back(
+              python_problem("PYT105", Severity::info,
+                             name + "() could not be evaluated to a configuration", anchor));
+        }
+      }
+    } catch (const Raise& raised) {
+      if (candidate.annotated) {
+        std::string message = name + "() raises " + raised.type;
+        if (!raised.text.empty()) {
+          message += ": " + raised.text;
+        }
+        Diagnostic problem = python_problem("PYT104", Severity::info, std::move(message), anchor);
+        if (raised.where) {
+          problem.related.push_back({locate(raised.where), "raised here"});
+        }
+        diagnostics.push_back(std::move(problem));
+      }
+    } catch (const StepLimit&) {
+      if (candidate.annotated) {
+        diagnostics.push_back(python_problem("PYT103", Severity::warning,
+                                             name + "() takes too many steps to evaluate", anchor));
+      }
+    }
+    interpreter.reset();
+    return facts;
+  }
+};
+
+PythonReader::PythonReader(PythonOptions options) {
+  ensure(options.sources != nullptr, "a Python reader needs a place for the files that it follows");
+  impl_ = std::make_unique<Impl>(std::move(options));
+}
+
+PythonReader::~PythonReader() = default;
+
+std::size_t PythonReader::files_read() const {
+  return impl_->modules.files_read();
+}
+
+std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnostic>& diagnostics) {
+  std::vector<Facts> all;
+  Module* module = impl_->modules.open(source, diagnostics);
+  if (!module->syntax) {
+    return all;
+  }
+  for (const Candidate& candidate : recipe_candidates(*module, impl_->names)) {
+    if (!impl_->options.only.empty() &&
+        impl_->names.text(candidate.node->name) != impl_->options.only) {
+      continue;
+    }
+    if (auto facts = impl_->function(*module, candidate, diagnostics)) {
+      all.push_back(std::move(*facts));
+    }
+  }
+  const std::string_view text = source.text();
+  const bool trains = text.find("pretrain(") != std::string_view::npos ||
+                      text.find("finetune(") != std::string_view::npos;
+  if (trains && impl_->options.only.empty() &&
+      text.find("megatron.bridge") != std::string_view::npos) {
+    impl_->interpreter.on_train = [&](const Val& config, const Span& call) {
+      if (call.source == &source && is_configuration(config, impl_->names) && all.size() < 1000) {
+        const std::string line = std::to_string(source.line_of(call.begin));
+        all.push_back(impl_->facts_of(config, "script, line " + line, call));
+      }
+    };
+    try {
+      impl_->interpreter.run_script(*module);
+    } catch (const StepLimit&) {
+      diagnostics.push_back(python_problem("PYT103", Severity::warning,
+                                           "the script takes too many steps to evaluate",
+                                           {&source, 0, 0}));
+    }
+    impl_->interpreter.on_train = nullptr;
+    impl_->interpreter.reset();
+  }
+  return all;
+}
+
+std::optional<Facts> PythonReader::recipe(std::string_view, std::vector<Diagnostic>&) {
+  return std::nullopt;
+}
+
+std::vector<Facts> read_python(const Source& source, const PythonOptions& options,
+                               std::vector<Diagnostic>& diagnostics) {
+  PythonReader reader(options);
+  return reader.read(source, diagnostics);
+}
+
+}  // namespace shardlint

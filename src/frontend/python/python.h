@@ -1,0 +1,60 @@
+#pragma once
+// The Python front end: what ConfigContainer a recipe function returns, or a script hands to
+// pretrain() or finetune(), found without importing or running anything.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "facts/config.h"
+#include "shardlint/diagnostic.h"
+#include "source/source.h"
+
+namespace shardlint {
+
+class Schema;
+
+struct PythonOptions {
+  // Checkouts or package folders to look modules up in, besides the folders above the file.
+  std::vector<std::string> source_roots;
+  const Disk* disk = nullptr;      // null: the real one
+  Sources* sources = nullptr;      // owns the files that are followed; needed, outlives the facts
+  const Schema* schema = nullptr;  // classes whose source is not there; null: none
+  bool defaults = true;            // one fact, Origin::default_value, for a field that nobody set
+  std::string only;                // one function, by name
+};
+
+// Keeps what was read from one file to the next: modules, classes, defaults. Not for several
+// threads at once.
+class PythonReader {
+ public:
+  explicit PythonReader(PythonOptions options);
+  ~PythonReader();
+  PythonReader(const PythonReader&) = delete;
+  PythonReader& operator=(const PythonReader&) = delete;
+
+  // One Facts for each configuration of the file: `instance` is the function's name, or "script"
+  // with the line of the call of pretrain(). Keys are dotted paths of the container; each key's
+  // facts stand in the order of its assignments, the last one holds. `SECTION._type` names the
+  // class of a section. Findings: PYT100-PYT110 (docs/python.md).
+  std::vector<Facts> read(const Source& source, std::vector<Diagnostic>& diagnostics);
+
+  // The recipe of that name in the source roots, as a launcher would find it: in the packages
+  // megatron.bridge.recipes, megatron.bridge.perf_recipes and their subpackages.
+  std::optional<Facts> recipe(std::string_view name, std::vector<Diagnostic>& diagnostics);
+
+  std::size_t files_read() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One file, with a reader of its own.
+std::vector<Facts> read_python(const Source& source, const PythonOptions& options,
+                               std::vector<Diagnostic>& diagnostics);
+
+}  // namespace shardlint
