@@ -3,7 +3,7 @@ import pathlib
 import re
 import sys
 
-ORDER = ('base source diagnostics facts schema frontend discover rules report checkpoint verify '
+ORDER = ('base source diagnostics facts schema frontend discover rules report checkpoint lint verify '
          'ranks lsp').split()
 src = pathlib.Path(sys.argv[1])
 bad = []

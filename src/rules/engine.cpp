@@ -56,10 +56,13 @@ bool applies(Text framework, Text versions, const Schema& schema) {
 
 // The answer to "does the case hold": true, false, or an unknown. Undefined counts as true: the
 // statement does not apply.
-Value holds_once(const Case& check, State& state) {
+Value holds_once(const Case& check, State& state, bool* concerned = nullptr) {
   const Value when = check.when.empty() ? Value(true) : evaluate(check.when, state);
   if (is_undefined(when) || (!when.is_unknown() && !truthy(when))) {
     return true;
+  }
+  if (concerned) {
+    *concerned = !when.is_unknown();
   }
   const Value require = evaluate(check.require, state);
   if (is_undefined(require) || (!require.is_unknown() && truthy(require))) {
@@ -71,13 +74,15 @@ Value holds_once(const Case& check, State& state) {
 struct Answer {
   Value holds;
   std::vector<std::string_view> unknowns;  // keys read whose values are unknown, once each
+  bool concerned = true;                   // `when` is known to be true
 };
 
 // Kleene logic loses `a or not a`. Where every unknown input has a small finite domain, all
 // combinations are tried and the answer is exact.
 Answer holds(const Case& check, State& state) {
   state.begin(&check.lets);
-  Answer answer{holds_once(check, state), {}};
+  Answer answer;
+  answer.holds = holds_once(check, state, &answer.concerned);
   if (!answer.holds.is_unknown()) {
     return answer;
   }
@@ -117,7 +122,7 @@ Answer holds(const Case& check, State& state) {
     common = once;
   }
   state.trial.clear();
-  return {common, {}};
+  return {common, {}, true};
 }
 
 // old or new, when it is not known which.
@@ -240,24 +245,27 @@ Run run(const Program& program, Config config, World world) {
     if (!written.empty() && !state.is_written(state.target(written))) {
       continue;
     }
-    out.findings.push_back(
-        make_finding(*step.rule, *step.check, state, answer.holds.is_unknown(), answer.unknowns));
-    out.findings.back().rule = step.rule;
-    out.findings.back().check = step.check;
-    if (!answer.unknowns.empty() && world != World::open &&
-        !worth_telling(answer.unknowns, state)) {
-      out.findings.pop_back();
-    }
+    const bool undecided = answer.holds.is_unknown();
+    Finding finding = make_finding(*step.rule, *step.check, state, undecided, answer.unknowns);
+    finding.rule = step.rule;
+    finding.check = step.check;
+    finding.worth_telling =
+        !undecided || (answer.concerned && worth_telling(answer.unknowns, state));
+    out.findings.push_back(std::move(finding));
   }
   return out;
 }
 
 Run check(const Program& program, const Config& config) {
+  const auto is_idle = [](const Finding& finding) { return !finding.worth_telling; };
   if (config.closed) {
-    return run(program, config, World::closed);
+    Run closed = run(program, config, World::closed);
+    std::erase_if(closed.findings, is_idle);
+    return closed;
   }
   Run open = run(program, config, World::open);
-  const Run assumed = run(program, config, World::assumed);
+  Run assumed = run(program, config, World::assumed);
+  std::erase_if(assumed.findings, is_idle);
   std::vector<Finding> kept;
   for (Finding& finding : open.findings) {
     if (finding.diagnostic.verdict == Verdict::violation) {

@@ -42,6 +42,9 @@ struct Finding {
   std::vector<FixPlan> plans;
   const Rule* rule = nullptr;
   const Case* check = nullptr;
+  // Of an unknown verdict: the rule certainly concerns this configuration, and what is unknown is
+  // something that was written there, so that a person can do something about it.
+  bool worth_telling = true;
 };
 
 struct Run {
@@ -49,11 +52,12 @@ struct Run {
   Config config;                  // after the last step, with every chain
 };
 
-// One pass in one world. `relevant_only`: steps none of whose keys the user wrote are left out
-// (they cannot be this file's business).
+// One pass in one world, every verdict kept. In a fragment, steps none of whose keys is set are
+// left out: they cannot be this file's business.
 Run run(const Program& program, Config config, World world);
 
-// What a user is told. A closed configuration is run once. A fragment is run open and again with
+// What a user is told: violations, and the unknown verdicts that are worth telling. A closed
+// configuration is run once. A fragment is run open and again with
 // its absent keys assumed to have their defaults: what fails only then has verdict unknown and
 // severity warning, and names the absent keys.
 Run check(const Program& program, const Config& config);

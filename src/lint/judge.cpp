@@ -1,0 +1,91 @@
+#include "lint/judge.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "rules/load.h"
+#include "schema/schema.h"
+
+namespace shardlint {
+namespace {
+
+bool matches(const std::vector<std::string>& patterns, std::string_view code,
+             std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return pattern == "ALL" || pattern == name || code.starts_with(pattern);
+  });
+}
+
+// A change becomes edits only when every key of the plan can be written.
+std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Editor& edit) {
+  std::vector<Fix> fixes;
+  for (const rules::FixPlan& plan : plans) {
+    Fix fix{plan.title, plan.safety, {}};
+    bool whole = static_cast<bool>(edit);
+    for (const rules::Change& change : plan.changes) {
+      const std::vector<Edit> edits = edit ? edit(change) : std::vector<Edit>();
+      whole = whole && !edits.empty();
+      fix.edits.insert(fix.edits.end(), edits.begin(), edits.end());
+    }
+    if (whole && !fix.edits.empty()) {
+      fixes.push_back(std::move(fix));
+    }
+  }
+  return fixes;
+}
+
+}  // namespace
+
+RuleBook::RuleBook(const Options& options)
+    : rules_(rules::builtin_rules()), select_(options.select), ignore_(options.ignore) {
+  for (const std::string& folder : options.rule_folders) {
+    if (!RealDisk().is_directory(folder)) {
+      throw Error(fmt::format("--rules: {} is not a folder", folder));
+    }
+    rules::Loaded loaded = rules::load_rules(RealDisk(), folder, pool_, rules_);
+    if (!loaded.faults.empty()) {
+      throw Error("the rules cannot be used:\n" + rules::fault_text(loaded.faults));
+    }
+    rules_ = std::move(loaded.rules);
+  }
+}
+
+const rules::Program* RuleBook::program(std::string_view framework,
+                                        std::string_view version) const {
+  const Schema* schema = Schema::get(framework, version);
+  if (!schema) {
+    return nullptr;
+  }
+  const std::string name = fmt::format("{}=={}", framework, schema->version());
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<rules::Program>& program = programs_[name];
+  if (!program) {
+    program = std::make_unique<rules::Program>(rules::make_program(rules_, *schema));
+  }
+  return program.get();
+}
+
+bool RuleBook::selected(std::string_view code, std::string_view name) const {
+  return (select_.empty() || matches(select_, code, name)) && !matches(ignore_, code, name);
+}
+
+std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* after) {
+  std::vector<Diagnostic> out;
+  const rules::Program* program = book.program(unit.config.framework, unit.version);
+  if (!program) {
+    return out;
+  }
+  rules::Run run = rules::check(*program, unit.config);
+  for (rules::Finding& finding : run.findings) {
+    finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
+    out.push_back(std::move(finding.diagnostic));
+  }
+  if (after) {
+    *after = std::move(run.config);
+  }
+  return out;
+}
+
+}  // namespace shardlint

@@ -1,0 +1,132 @@
+// The pipeline: discover, read, judge, sort. Nothing else decides what happens to a file.
+#include "shardlint/lint.h"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "diagnostics/sort.h"
+#include "discover/discover.h"
+#include "lint/judge.h"
+#include "lint/units.h"
+
+namespace shardlint {
+namespace {
+
+struct FileResult {
+  std::vector<Diagnostic> diagnostics;
+  std::string failure;
+  bool linted = false;
+};
+
+FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
+                     const RuleBook& book, const Options& options) {
+  FileResult out;
+  Sources sources;
+  ReadFile read = read_file(file, std::move(text), sources, disk, options);
+  out.linted = !read.framework.empty();
+  out.diagnostics = std::move(read.diagnostics);
+  for (const Unit& unit : read.units) {
+    for (Diagnostic& d : judge(unit, book)) {
+      out.diagnostics.push_back(std::move(d));
+    }
+  }
+  return out;
+}
+
+MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
+  MemoryDisk disk(&below);
+  for (const auto& [path, text] : options.unsaved) {
+    disk.write(path, text);
+  }
+  return disk;
+}
+
+void finish(Result& result, const RuleBook& book) {
+  auto& all = result.diagnostics;
+  all.erase(std::remove_if(all.begin(), all.end(),
+                           [&](const Diagnostic& d) { return !book.selected(d.code, d.name); }),
+            all.end());
+  sort_diagnostics(all);
+}
+
+}  // namespace
+
+Result lint(std::span<const std::string> paths, const Options& options) {
+  const RuleBook book(options);
+  const RealDisk real;
+  const MemoryDisk disk = disk_with_unsaved(options, real);
+  const Discovery found = discover(paths, disk);
+  std::vector<FileResult> results(found.files.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < results.size(); i = next++) {
+      if (auto text = disk.read(found.files[i].path)) {
+        results[i] = lint_file(found.files[i], std::move(*text), disk, book, options);
+      } else {
+        results[i].failure = "cannot be read";
+      }
+    }
+  };
+  const std::size_t cores =
+      std::max(1u, options.jobs ? options.jobs : std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(cores, results.size()); ++i) {
+    threads.emplace_back(work);
+  }
+  work();
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  Result out;
+  for (const Discovery::Failure& failure : found.failures) {
+    out.errors.push_back({failure.path, failure.message});
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    FileResult& file = results[i];
+    if (!file.failure.empty()) {
+      out.errors.push_back({found.files[i].path, file.failure});
+      continue;
+    }
+    (file.linted ? out.files : out.skipped) += 1;
+    std::move(file.diagnostics.begin(), file.diagnostics.end(),
+              std::back_inserter(out.diagnostics));
+  }
+  finish(out, book);
+  return out;
+}
+
+Result lint(std::string_view name, std::string_view text, const Options& options) {
+  const RuleBook book(options);
+  const RealDisk real;
+  const MemoryDisk disk = disk_with_unsaved(options, real);
+  const FoundFile file{std::string(name), kind_of(name, text), true};
+  FileResult result = lint_file(file, std::string(text), disk, book, options);
+  Result out;
+  (result.linted ? out.files : out.skipped) += 1;
+  out.diagnostics = std::move(result.diagnostics);
+  finish(out, book);
+  return out;
+}
+
+Result lint_arguments(std::span<const std::string> arguments, const Options& options) {
+  const RuleBook book(options);
+  Sources sources;
+  ReadFile read = read_arguments(arguments, sources, options);
+  Result out;
+  out.files = 1;
+  out.diagnostics = std::move(read.diagnostics);
+  for (const Unit& unit : read.units) {
+    for (Diagnostic& d : judge(unit, book)) {
+      out.diagnostics.push_back(std::move(d));
+    }
+  }
+  finish(out, book);
+  return out;
+}
+
+}  // namespace shardlint

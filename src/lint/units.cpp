@@ -1,0 +1,128 @@
+#include "lint/units.h"
+
+#include <memory>
+
+#include "frontend/overrides/argparse.h"
+#include "frontend/yaml/dialect.h"
+#include "frontend/yaml/document.h"
+#include "lint/overlay.h"
+
+namespace shardlint {
+namespace {
+
+// Replaces a value where it is written; what a front end without an editor of its own can do.
+std::vector<Edit> replace_written(const Config& config, const rules::Change& change) {
+  const Entry* entry = config.find(change.key);
+  const Step* step = entry ? entry->written() : nullptr;
+  if (change.remove || !step || !step->value_span ||
+      step->value_span.begin == step->value_span.end) {
+    return {};
+  }
+  return {{locate(step->value_span), change.value.text()}};
+}
+
+void add_unit(ReadFile& out, Facts facts, const Options& options) {
+  const std::string framework = facts.framework;
+  Unit unit;
+  unit.version = target_version(options, framework);
+  Facts last = overlay(options, framework);
+  unit.config = merge({std::move(facts), std::move(last)});
+  if (options.world == Options::World::open) {
+    unit.config.closed = false;
+  }
+  out.units.push_back(std::move(unit));
+}
+
+void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context,
+                       const std::string& script, const Options& options) {
+  ArgumentList list = read_argument_list(words, {target_version(options, "megatron-lm"), script});
+  for (Diagnostic& d : list.diagnostics) {
+    d.instance = context.instance;
+    out.diagnostics.push_back(std::move(d));
+  }
+  Facts facts = std::move(list.facts);
+  facts.framework = "megatron-lm";
+  facts.instance = context.instance;
+  facts.anchor = context.anchor ? context.anchor : facts.anchor;
+  facts.facts.insert(facts.facts.begin(), context.facts.begin(), context.facts.end());
+  add_unit(out, std::move(facts), options);
+  auto config = std::make_shared<Config>(out.units.back().config);
+  out.units.back().edit = [config](const rules::Change& change) {
+    return replace_written(*config, change);
+  };
+}
+
+ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& options) {
+  ReadFile out;
+  auto document = std::make_shared<yaml::Document>(yaml::read(source));
+  if (!document->ok) {
+    // A template in some folder that only looks like YAML is nobody's configuration.
+    if (file.named || yaml::mentions_frameworks(source.text())) {
+      out.framework = "yaml";
+      out.diagnostics = document->diagnostics;
+    }
+    return out;
+  }
+  yaml::Reading reading = yaml::read_dialect(*document, file.path, options.framework);
+  out.framework = reading.framework;
+  if (out.framework.empty()) {
+    return out;
+  }
+  out.diagnostics = document->diagnostics;
+  out.diagnostics.insert(out.diagnostics.end(), reading.diagnostics.begin(),
+                         reading.diagnostics.end());
+  for (Facts& facts : reading.configurations) {
+    add_unit(out, std::move(facts), options);
+    auto config = std::make_shared<Config>(out.units.back().config);
+    out.units.back().edit = [config, document](const rules::Change& change) {
+      return replace_written(*config, change);
+    };
+  }
+  for (yaml::ArgumentList& list : reading.arguments) {
+    // Which script the test starts is not in the file, and some scripts add flags of their own.
+    add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
+  }
+  return out;
+}
+
+}  // namespace
+
+ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, const Disk& disk,
+                   const Options& options) {
+  (void)disk;
+  const Source& source = sources.add(file.path, std::move(text));
+  switch (file.kind) {
+    case FileKind::yaml:
+      return read_yaml(file, source, options);
+    case FileKind::shell:
+    case FileKind::python:
+      break;
+  }
+  return {};
+}
+
+ReadFile read_arguments(std::span<const std::string> arguments, Sources& sources,
+                        const Options& options) {
+  // One line of text that the words point into, so that findings have a caret.
+  std::string line;
+  std::vector<std::pair<std::size_t, std::size_t>> places;
+  for (const std::string& argument : arguments) {
+    line += line.empty() ? "" : " ";
+    places.emplace_back(line.size(), line.size() + argument.size());
+    line += argument;
+  }
+  const Source& source = sources.add("<arguments>", line);
+  std::vector<Word> words;
+  for (const auto& [begin, end] : places) {
+    words.push_back(literal_word(
+        {&source, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)}));
+  }
+  ReadFile out;
+  out.framework = "megatron-lm";
+  Facts context;
+  context.anchor = {&source, 0, static_cast<std::uint32_t>(line.size())};
+  add_argument_list(out, words, std::move(context), "", options);
+  return out;
+}
+
+}  // namespace shardlint

@@ -1,0 +1,41 @@
+#pragma once
+// From a file to the configurations it holds: front end, then layers, then one Config each.
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "discover/discover.h"
+#include "facts/config.h"
+#include "rules/engine.h"
+#include "shardlint/lint.h"
+#include "source/source.h"
+
+namespace shardlint {
+
+// Edits that make a change where its front end would write it; none when it cannot.
+using Editor = std::function<std::vector<Edit>(const rules::Change&)>;
+
+struct Unit {
+  Config config;
+  std::string version;  // the target; empty: the newest
+  Editor edit;
+};
+
+struct ReadFile {
+  std::string framework;  // empty: no training configuration
+  std::vector<Unit> units;
+  std::vector<Diagnostic> diagnostics;
+};
+
+// Sources are added to `sources`, which must outlive the result.
+ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, const Disk& disk,
+                   const Options& options);
+
+// One argument list of Megatron-LM, given as words.
+ReadFile read_arguments(std::span<const std::string> arguments, Sources& sources,
+                        const Options& options);
+
+}  // namespace shardlint

@@ -1,0 +1,206 @@
+#include "conformance_cases.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/strings.h"
+#include "frontend/overrides/argparse.h"
+#include "rules/pack.h"
+
+namespace shardlint {
+namespace {
+
+using nlohmann::json;
+
+const std::map<std::string, std::string, std::less<>>& dtype_names() {
+  static const std::map<std::string, std::string, std::less<>> names = {
+      {"torch.float32", "fp32"}, {"float32", "fp32"},   {"torch.bfloat16", "bf16"},
+      {"bfloat16", "bf16"},      {"float16", "fp16"},   {"torch.float16", "fp16"},
+      {"torch.half", "fp16"},    {"torch.uint8", "fp8"}};
+  return names;
+}
+
+std::string plain(const Value& value) {
+  std::string text = value.text();
+  if (const auto it = dtype_names().find(text); it != dtype_names().end()) {
+    return it->second;
+  }
+  const auto dot = text.rfind('.');  // Enum.member
+  if (dot != std::string::npos && dot > 0 && text[0] >= 'A' && text[0] <= 'Z') {
+    return text.substr(dot + 1);
+  }
+  return text;
+}
+
+}  // namespace
+
+Value recorded_value(const json& value) {
+  if (value.is_null() || (value.is_string() && value.get<std::string>() == "<unset>")) {
+    return {};
+  }
+  if (value.is_boolean()) {
+    return value.get<bool>();
+  }
+  if (value.is_number_integer()) {
+    return value.get<std::int64_t>();
+  }
+  if (value.is_number()) {
+    return value.get<double>();
+  }
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_array()) {
+    List out;
+    for (const json& item : value) {
+      out.push_back(recorded_value(item));
+    }
+    return out;
+  }
+  Map out;
+  for (const auto& [key, item] : value.items()) {
+    out.emplace_back(key, recorded_value(item));
+  }
+  return out;
+}
+
+bool same_recorded(const Value& a, const Value& b) {
+  if (a.is_unknown() || b.is_unknown()) {
+    return false;
+  }
+  const List *x = a.if_list(), *y = b.if_list();
+  if (x && y) {
+    bool same = x->size() == y->size();
+    for (std::size_t i = 0; same && i < x->size(); ++i) {
+      same = same_recorded((*x)[i], (*y)[i]);
+    }
+    return same;
+  }
+  return a == b || plain(a) == plain(b);
+}
+
+Value RecordedCase::initial(const std::string& key) const {
+  const Key* found = schema->find(key);
+  return found ? found->default_value(config.framework == "megatron-lm" ? Route::cli : Route::cls)
+               : Value();
+}
+
+bool RecordedCase::counts(const std::string& key) const {
+  return key.find("_type") == std::string::npos && key.find("init_method") == std::string::npos &&
+         key.find("user_comm_overlap_cfg") == std::string::npos;
+}
+
+CaseReader::CaseReader(const json& header) {
+  framework_ = header.value("record", header.contains("bases") ? "megatron-bridge" : "");
+  const std::string commit = header.value("commit", "");
+  schema_ = Schema::get(framework_, commit.substr(0, 8));
+  if (!schema_) {
+    throw Error("no such framework: " + framework_);
+  }
+  program_ = rules::make_program(rules::builtin_rules(), *schema_);
+  bases_ = header.value("bases", json::object());
+  for (const rules::Stages& stages : rules::builtin_rules().stages) {
+    for (unsigned i = 0; stages.framework == framework_ && i < stages.names.size(); ++i) {
+      const std::string_view name = stages.names[i];
+      const json executed =
+          header.value("stages", framework_ == "megatron-bridge"
+                                     ? json::array({"config-build", "runtime-config", "validate"})
+                                     : json::array());
+      for (const json& stage : executed) {
+        if (stage == name) {
+          stages_.insert(i);
+        }
+      }
+    }
+  }
+  for (const rules::ProgramStep& step : program_.steps) {
+    for (const std::string_view key : step.keys) {
+      if (key.starts_with("env.")) {
+        environment_.insert(std::string(key));
+      }
+    }
+  }
+  sources_ = std::make_shared<Sources>();
+}
+
+RecordedCase CaseReader::read(const json& record) {
+  RecordedCase out;
+  out.schema = schema_;
+  out.stages = stages_;
+  out.config.framework = framework_;
+  out.config.closed = true;
+  if (framework_ == "megatron-lm") {
+    read_megatron_lm(record, out);
+  } else if (framework_ == "megatron-bridge") {
+    read_megatron_bridge(record, out);
+  } else {
+    read_verl(record, out);
+  }
+  close_environment(record, out.config);
+  return out;
+}
+
+void CaseReader::set(Config& config, const std::string& key, Value value) {
+  config.set(key, {std::move(value), Origin::set, {}, {}, ""});
+}
+
+// The recorder knew its whole environment: what it did not set was not set.
+void CaseReader::close_environment(const json& record, Config& config) {
+  for (const std::string& key : environment_) {
+    set(config, key, Value());
+  }
+  const json environment = record.value("env", json::object());
+  for (const auto& [name, value] : environment.items()) {
+    set(config, "env." + name, recorded_value(value));
+  }
+}
+
+void CaseReader::read_megatron_lm(const json& record, RecordedCase& out) {
+  std::vector<Word> words;
+  for (const json& word : record["argv"]) {
+    words.push_back(literal_word(word.get<std::string>()));
+  }
+  const ArgumentList list =
+      read_argument_list(words, {std::string(schema_->version()), "pretrain_gpt.py"});
+  for (const Diagnostic& d : list.diagnostics) {
+    if (d.severity == Severity::error && d.verdict == Verdict::violation) {
+      out.parse_errors.push_back(d.message);
+    }
+  }
+  for (const Fact& fact : list.facts.facts) {
+    set(out.config, fact.key, fact.value);
+  }
+  set(out.config, "world_size", recorded_value(record["world_size"]));
+  set(out.config, "device.compute_capability", recorded_value(record["arch"]));
+  set(out.config, "device.cuda_available", record.value("cuda_available", false));
+  set(out.config, "te_version", record.value("te_version", "99.0"));
+  set(out.config, "torch_version", "2.11.0");
+  set(out.config, "software.flashinfer_version", record.value("flashinfer_version", "0"));
+}
+
+void CaseReader::read_megatron_bridge(const json& record, RecordedCase& out) {
+  std::map<std::string, Value> values;
+  for (const auto& [key, value] : bases_[record["base"].get<std::string>()].items()) {
+    values[key] = recorded_value(value);
+  }
+  for (const auto& [key, value] : record["config"].items()) {
+    values[key] = recorded_value(value);
+  }
+  for (auto& [key, value] : values) {
+    set(out.config, key, std::move(value));
+  }
+  set(out.config, "world_size", recorded_value(record["world_size"]));
+  set(out.config, "device.compute_capability", recorded_value(record["compute_capability"]));
+  set(out.config, "device.name", recorded_value(record["device_name"]));
+  for (const auto& [key, value] : record.value("runtime", json::object()).items()) {
+    set(out.config, "runtime." + key, recorded_value(value));
+  }
+}
+
+void CaseReader::read_verl(const json& record, RecordedCase& out) {
+  (void)record;
+  (void)out;
+  throw Error("verl records need the Hydra front end");
+}
+
+}  // namespace shardlint
