@@ -281,12 +281,12 @@ class Parser {
     }
     tensor.chunks.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-      read_chunk(pickle_.elements(*chunks)[i], i, tensor);
+      read_chunk(pickle_.elements(*chunks)[i], i, count, tensor);
     }
     out_.tensors.push_back(std::move(tensor));
   }
 
-  void read_chunk(const Value& value, std::size_t index, Tensor& tensor) {
+  void read_chunk(const Value& value, std::size_t index, std::size_t count, Tensor& tensor) {
     const std::optional<Shape> offsets = shape(field(value, "offsets")),
                                sizes = shape(field(value, "sizes"));
     if (!offsets || !sizes) {
@@ -305,7 +305,8 @@ class Parser {
     if (const Storage* entry = take(tensor.name, offsets)) {
       chunk.place = entry->place;
       chunk.transformed = entry->transformed;
-      if (entry->index && *entry->index != static_cast<std::int64_t>(index)) {
+      if (entry->index &&
+          (*entry->index < 0 || static_cast<std::uint64_t>(*entry->index) >= count)) {
         hints_[tensor.name] += 1;
       }
     } else {
@@ -354,7 +355,7 @@ class Parser {
   void notes() {
     for (const auto& [tensor, count] : hints_) {
       add(Fault::chunk_index, tensor,
-          std::to_string(count) + " pieces are not where their index says");
+          std::to_string(count) + " pieces have an index beyond the list of pieces");
     }
     if (const Value* version = field(pickle_.root, "version");
         version != nullptr && version->kind == Kind::text) {
@@ -399,9 +400,22 @@ void merge_metadata(Checkpoint part, Checkpoint& whole) {
       chunk.place.file += chunk.place.file == no_file ? 0 : file;
     }
     const auto [found, fresh] = tensors.try_emplace(tensor.name, tensor);
-    if (!fresh) {
-      std::move(tensor.chunks.begin(), tensor.chunks.end(),
-                std::back_inserter(found->second.chunks));
+    for (Chunk& chunk : tensor.chunks) {
+      std::vector<Chunk>& have = found->second.chunks;
+      if (fresh) {
+        break;
+      }
+      if (std::none_of(have.begin(), have.end(), [&](const Chunk& c) {
+            return c.offsets == chunk.offsets && c.sizes == chunk.sizes;
+          })) {
+        have.push_back(std::move(chunk));
+        continue;
+      }
+      // Each rank loads its own file: the same piece on two ranks is two values, not an overlap.
+      const std::string name = tensor.name + " of " + whole.files[chunk.place.file];
+      const Shape shape = chunk.sizes;
+      chunk.offsets.assign(shape.size(), 0);
+      tensors[name] = Tensor{name, tensor.dtype, shape, {std::move(chunk)}};
     }
   }
   whole.tensors.clear();

@@ -75,4 +75,10 @@ Part part_of(std::string_view key) {
   return Part::model;
 }
 
+bool has_optimizer(const Checkpoint& checkpoint) {
+  const auto is = [](const auto& entry) { return part_of(entry.name) == Part::optimizer; };
+  return std::any_of(checkpoint.tensors.begin(), checkpoint.tensors.end(), is) ||
+         std::any_of(checkpoint.items.begin(), checkpoint.items.end(), is);
+}
+
 }  // namespace shardlint::checkpoint

@@ -60,12 +60,13 @@ struct Checkpoint {
   std::string directory;
   Format format = Format::unknown;
   std::string role;  // model, optimizer, ... in trees of several checkpoints; else empty
-  std::vector<std::string> files;            // relative to the directory
-  std::vector<Tensor> tensors;               // sorted by name
-  std::vector<Item> items;                   // sorted by name: objects that are no tensors
-  std::vector<std::string> archives;         // whole files of torch.save, relative
-  std::map<std::string, std::string> facts;  // small things to show: version, save_id, world size
-  std::vector<Finding> findings;             // what reading met
+  std::vector<std::string> files;             // relative to the directory
+  std::vector<Tensor> tensors;                // sorted by name
+  std::vector<Item> items;                    // sorted by name: objects that are no tensors
+  std::map<std::string, Shape> whole_shapes;  // of tensors of which one file holds one rank's part
+  std::vector<std::string> archives;          // whole files of torch.save, relative
+  std::map<std::string, std::string> facts;   // small things to show: version, save_id, world size
+  std::vector<Finding> findings;              // what reading met
   bool has_metadata = false;  // the description could be read, so that absences mean something
 
   std::string path(std::uint32_t file) const;
@@ -78,5 +79,6 @@ std::string text_of(std::span<const std::int64_t> shape);  // (4, 16)
 // What a tensor is for, from its key.
 enum class Part { model, optimizer, other };
 Part part_of(std::string_view key);
+bool has_optimizer(const Checkpoint& checkpoint);
 
 }  // namespace shardlint::checkpoint

@@ -6,6 +6,9 @@
 #include "base/files.h"
 #include "checkpoint/file.h"
 #include "checkpoint/metadata.h"
+#include "checkpoint/rank_files.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/torch_file.h"
 
 namespace shardlint::checkpoint {
 namespace {
@@ -78,6 +81,23 @@ void open_dcp(const std::vector<std::string>& names, Checkpoint& into) {
   }
 }
 
+// A single file, given by name.
+Checkpoint open_file(const std::string& path) {
+  Checkpoint checkpoint;
+  checkpoint.directory = parent_path(path);
+  if (path.ends_with(".safetensors")) {
+    checkpoint.format = Format::safetensors;
+    add_safetensors(file_name(path), checkpoint);
+    checkpoint.has_metadata = true;
+  } else {
+    checkpoint.format = Format::torch_file;
+    add_torch_file(file_name(path), "", checkpoint);
+  }
+  std::stable_sort(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                   [](const Tensor& a, const Tensor& b) { return a.name < b.name; });
+  return checkpoint;
+}
+
 }  // namespace
 
 Format detect_format(const std::string& directory) {
@@ -112,6 +132,9 @@ Checkpoint open_checkpoint(const std::string& path) {
     throw Error("cannot open " + path + ": no such file or directory");
   }
   Checkpoint checkpoint;
+  if (!status->is_directory) {
+    return open_file(path);
+  }
   checkpoint.directory = path;
   checkpoint.format = detect_format(path);
   const std::vector<std::string> names = RealDisk().list(path);
@@ -123,13 +146,26 @@ Checkpoint open_checkpoint(const std::string& path) {
         checkpoint.format = Format::fsdp_dtensor;
       }
       break;
-    case Format::fsdp_dtensor:
-    case Format::unknown:
     case Format::legacy:
+      open_legacy(checkpoint);
+      break;
     case Format::fsdp_ranks:
+      open_fsdp_ranks(checkpoint);
+      break;
     case Format::safetensors:
-    case Format::torch_file:
+      open_hugging_face(checkpoint);
+      break;
     case Format::zarr:
+      checkpoint.findings.push_back({Fault::format_retired,
+                                     join_path(path, "metadata.json"),
+                                     {},
+                                     "",
+                                     "names the zarr backend, which Megatron-Core 0.16 removed",
+                                     {}});
+      break;
+    case Format::fsdp_dtensor:
+    case Format::torch_file:
+    case Format::unknown:
       break;
   }
   return checkpoint;

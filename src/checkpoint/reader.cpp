@@ -14,12 +14,14 @@ namespace {
 // Copies the box common to chunk and region, row by row. Both are C-ordered.
 class Copy {
  public:
-  Copy(const Values& values, const Chunk& chunk, std::span<const std::int64_t> offsets,
-       std::span<const std::int64_t> sizes, unsigned item, std::span<std::byte> out)
-      : values_(values),
+  Copy(const File& file, const Values& values, const Chunk& chunk,
+       std::span<const std::int64_t> offsets, std::span<const std::int64_t> sizes, unsigned item,
+       std::span<std::byte> out)
+      : file_(file),
+        values_(values),
         item_(item),
         out_(out),
-        from_strides_(contiguous_strides(chunk.sizes)),
+        from_strides_(values.strides),
         to_strides_(contiguous_strides(sizes)) {
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       const std::int64_t begin = std::max(offsets[d], chunk.offsets[d]);
@@ -53,7 +55,7 @@ class Copy {
  private:
   void step(std::size_t d, std::uint64_t from, std::uint64_t to) {
     if (d == axis_) {
-      values_.file->read(values_.offset + from * item_, out_.subspan(to * item_, row_ * item_));
+      file_.read(values_.offset + from * item_, out_.subspan(to * item_, row_ * item_));
       return;
     }
     for (std::int64_t i = 0; i < length_[d]; ++i) {
@@ -62,6 +64,7 @@ class Copy {
     }
   }
 
+  const File& file_;
   const Values& values_;
   unsigned item_;
   std::span<std::byte> out_;
@@ -85,12 +88,15 @@ Values locate_values(const Checkpoint& checkpoint, const Tensor& tensor, const C
   if (chunk.place.offset > file->size() || chunk.place.length > file->size() - chunk.place.offset) {
     refuse("the file ends before its bytes do");
   }
-  const std::uint64_t wanted = volume(chunk.sizes).value_or(0) * size_of(tensor.dtype);
-  if (chunk.raw) {
-    return {file, chunk.place.offset, wanted};
-  }
   if (chunk.transformed) {
     refuse("its bytes were transformed when they were saved");
+  }
+  if (chunk.raw) {
+    const auto elements = volume(chunk.sizes);
+    if (!elements || checked_mul(*elements, size_of(tensor.dtype)) != chunk.place.length) {
+      refuse("its values are not all there");
+    }
+    return {true, chunk.place.offset, contiguous_strides(chunk.sizes)};
   }
   const Window window{file, chunk.place.offset, chunk.place.length};
   const ZipDirectory zip = read_zip(window);
@@ -108,14 +114,14 @@ Values locate_values(const Checkpoint& checkpoint, const Tensor& tensor, const C
     refuse(fault.what());
   }
   if (!stored || stored->dtype != tensor.dtype || stored->shape != chunk.sizes ||
-      !stored->contiguous() || stored->storage_offset != 0) {
+      stored->storage_offset != 0) {
     refuse("what is stored differs from what is recorded");
   }
   const ZipRecord* data = zip.find("data/" + stored->storage);
-  if (data == nullptr || data->compressed || data->size < wanted) {
+  if (data == nullptr || data->compressed || data->size < stored->extent().value_or(UINT64_MAX)) {
     refuse("its values are not all there");
   }
-  return {file, chunk.place.offset + data->data, wanted};
+  return {true, chunk.place.offset + data->data, stored->strides};
 }
 
 Checkpoint open_for_reading(const std::string& directory) {
@@ -131,32 +137,41 @@ Checkpoint open_for_reading(const std::string& directory) {
 void read_region(const Checkpoint& checkpoint, const Tensor& tensor,
                  std::span<const std::int64_t> offsets, std::span<const std::int64_t> sizes,
                  std::span<std::byte> out, FilePool& files) {
+  TensorReader(checkpoint, tensor, files).read(offsets, sizes, out);
+}
+
+void TensorReader::read(std::span<const std::int64_t> offsets, std::span<const std::int64_t> sizes,
+                        std::span<std::byte> out) {
   const std::optional<std::uint64_t> wanted = volume(sizes);
-  bool fits = offsets.size() == tensor.shape.size() && sizes.size() == tensor.shape.size() &&
+  bool fits = offsets.size() == tensor_.shape.size() && sizes.size() == tensor_.shape.size() &&
               wanted.has_value();
   for (std::size_t d = 0; fits && d < sizes.size(); ++d) {
-    fits = offsets[d] >= 0 && offsets[d] <= tensor.shape[d] &&
-           sizes[d] <= tensor.shape[d] - offsets[d];
+    fits = offsets[d] >= 0 && offsets[d] <= tensor_.shape[d] &&
+           sizes[d] <= tensor_.shape[d] - offsets[d];
   }
-  if (!fits || *wanted * size_of(tensor.dtype) != out.size()) {
-    throw Error("cannot read " + tensor.name + ": the region does not lie in its shape " +
-                text_of(tensor.shape) + ", or the buffer has another size");
+  if (!fits || *wanted * size_of(tensor_.dtype) != out.size()) {
+    throw Error("cannot read " + tensor_.name + ": the region does not lie in its shape " +
+                text_of(tensor_.shape) + ", or the buffer has another size");
   }
   std::uint64_t copied = 0;
-  for (const Chunk& chunk : tensor.chunks) {
+  for (std::size_t i = 0; i < tensor_.chunks.size(); ++i) {
+    const Chunk& chunk = tensor_.chunks[i];
     bool meets = *wanted != 0;
     for (std::size_t d = 0; d < sizes.size(); ++d) {
       meets = meets && chunk.offsets[d] < offsets[d] + sizes[d] &&
               offsets[d] < chunk.offsets[d] + chunk.sizes[d];
     }
     if (meets) {
-      copied += Copy(locate_values(checkpoint, tensor, chunk, files), chunk, offsets, sizes,
-                     size_of(tensor.dtype), out)
+      if (!values_[i].located) {
+        values_[i] = locate_values(checkpoint_, tensor_, chunk, files_);
+      }
+      copied += Copy(*files_.open(checkpoint_.path(chunk.place.file)), values_[i], chunk, offsets,
+                     sizes, size_of(tensor_.dtype), out)
                     .run();
     }
   }
   if (copied != *wanted) {
-    throw Error("cannot read " + tensor.name + ": " + std::to_string(copied) + " of " +
+    throw Error("cannot read " + tensor_.name + ": " + std::to_string(copied) + " of " +
                 std::to_string(*wanted) + " elements of the region are stored");
   }
 }
