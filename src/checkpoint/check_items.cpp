@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
@@ -74,24 +75,31 @@ class ItemCheck {
   // Runs work(i) for every i; findings of the operating system's refusals are the work's own.
   template <typename Work>
   void in_parallel(std::size_t count, const Work& work) {
-    std::atomic<std::size_t> next = 0, finished = 0;
+    std::atomic<std::size_t> next = 0;
+    std::size_t finished = 0;
+    std::condition_variable ended;
+    std::mutex waiting;
     const auto loop = [&] {
       for (std::size_t i = next++; i < count; i = next++) {
         work(i);
       }
+      const std::lock_guard lock(waiting);
       ++finished;
+      ended.notify_one();
     };
     const std::size_t workers = std::min<std::size_t>(threads_, count);
     std::vector<std::thread> pool;
     for (std::size_t i = 0; i < workers; ++i) {
       pool.emplace_back(loop);
     }
-    while (options_.progress && finished < workers) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      if (total_ != 0) {
+    std::unique_lock lock(waiting);
+    while (!ended.wait_for(lock, std::chrono::milliseconds(100),
+                           [&] { return finished == workers; })) {
+      if (options_.progress && total_ != 0) {
         options_.progress(done_, total_);
       }
     }
+    lock.unlock();
     for (std::thread& worker : pool) {
       worker.join();
     }

@@ -225,7 +225,7 @@ Diagnostic to_diagnostic(const Finding& finding) {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(*finding.offset, UINT32_MAX));
     made.where.end = made.where.begin;
   }
-  made.key.path = finding.tensor;
+  made.instance = finding.tensor;
   return made;
 }
 

@@ -60,16 +60,21 @@ std::string text_of(std::span<const std::int64_t> shape) {
 }
 
 Part part_of(std::string_view key) {
-  for (const std::string_view piece : split(key.substr(0, key.find('/')), '.')) {
-    if (piece == "optimizer" || piece == "optim" || piece == "chained_0" || piece == "exp_avg" ||
-        piece == "exp_avg_sq") {
+  for (const std::string_view prefix : {"mp_rank_", "rank_"}) {  // one file a rank
+    if (key.starts_with(prefix) && key.find('/') != std::string_view::npos) {
+      key.remove_prefix(key.find('/') + 1);
+    }
+  }
+  for (const std::string_view piece : split(key.substr(0, key.find("/shard_")), '.')) {
+    if (piece == "optimizer" || piece == "distrib_optim" || piece == "optim" ||
+        piece == "chained_0" || piece == "exp_avg" || piece == "exp_avg_sq") {
       return Part::optimizer;
     }
   }
   const auto starts = [&](std::string_view word) { return key.starts_with(word); };
-  if (starts("rng_state") || starts("rerun_state_machine") || starts("opt_param_scheduler") ||
-      starts("lr_scheduler") || key.find("_extra_state") != std::string_view::npos ||
-      starts("common_state")) {
+  if (starts("rng_state") || starts("extra_state.") || starts("rerun_state_machine") ||
+      starts("opt_param_scheduler") || starts("lr_scheduler") ||
+      key.find("_extra_state") != std::string_view::npos || starts("common_state")) {
     return Part::other;
   }
   return Part::model;

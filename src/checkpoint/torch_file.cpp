@@ -53,7 +53,8 @@ class Walk {
 
  private:
   static std::string join(const std::string& name, const std::string& key) {
-    return name.empty() || name.ends_with('/') ? name + key : name + "." + key;
+    return name.empty() || name.ends_with('/') || name.ends_with('.') ? name + key
+                                                                      : name + "." + key;
   }
   std::string key_text(const Value& key) const {
     return key.kind == Kind::integer ? std::to_string(key.integer)
@@ -75,7 +76,10 @@ class Walk {
       // A subclass of Tensor: function, class, its arguments, its attributes. A DTensor's values
       // are its attribute _local_tensor, its shape is the second argument.
       const Value* arguments = pickle_.elements(made.arguments);
-      if (const Value* local = pickle_.find(arguments[3], "_local_tensor")) {
+      // The attributes come as a dictionary, or with those in slots as (dictionary, slots).
+      const bool slots = arguments[3].kind == Kind::tuple && pickle_.size(arguments[3]) == 2;
+      const Value& attributes = slots ? pickle_.elements(arguments[3])[1] : arguments[3];
+      if (const Value* local = pickle_.find(attributes, "_local_tensor")) {
         if (const std::optional<Shape> whole = global_shape(arguments[2])) {
           out_.whole_shapes[name] = *whole;
         }

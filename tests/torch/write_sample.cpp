@@ -1,5 +1,5 @@
 // Writes a checkpoint of every element type over a number of ranks, for torch to load:
-//   write_sample DIRECTORY RANKS
+//   write_sample DIRECTORY RANKS [MEBIBYTES]
 // Byte i of a tensor is a fixed function of the tensor's position in the list and of i, so that
 // the script that loads it can make the same bytes.
 #include <cstdio>
@@ -22,8 +22,8 @@ std::byte sample(std::size_t tensor, std::uint64_t i, DType dtype) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: write_sample DIRECTORY RANKS\n");
+  if (argc != 3 && argc != 4) {
+    std::fprintf(stderr, "usage: write_sample DIRECTORY RANKS [MEBIBYTES]\n");
     return 2;
   }
   const auto ranks = static_cast<std::uint32_t>(std::atoi(argv[2]));
@@ -32,14 +32,22 @@ int main(int argc, char** argv) try {
   const auto add = [&](std::string name, DType dtype, Shape shape) {
     plan.tensors.push_back({"model." + name, dtype, std::move(shape), {"model", name}});
   };
-  for (int i = 0; i <= static_cast<int>(DType::complex32); ++i) {
+  const std::int64_t mebibytes = argc == 4 ? std::atoll(argv[3]) : 0;
+  for (std::int64_t i = 0; i < mebibytes / 64; ++i) {
+    const bool half = i % 2 == 0;
+    add("layers." + std::to_string(i) + ".weight", half ? DType::bfloat16 : DType::float32,
+        {4096, half ? 8192 : 4096});
+  }
+  for (int i = 0; mebibytes == 0 && i <= static_cast<int>(DType::complex32); ++i) {
     add("t_" + std::string(name_of(static_cast<DType>(i))), static_cast<DType>(i), {8, 6});
   }
-  add("scalar", DType::float32, {});
-  add("uneven", DType::float32, {5, 3});
-  add("one_row", DType::bfloat16, {1, 3});
-  add("four", DType::float32, {4, 2, 3, 5});
-  add("none", DType::float32, {0, 4});
+  if (mebibytes == 0) {
+    add("scalar", DType::float32, {});
+    add("uneven", DType::float32, {5, 3});
+    add("one_row", DType::bfloat16, {1, 3});
+    add("four", DType::float32, {4, 2, 3, 5});
+    add("none", DType::float32, {0, 4});
+  }
   for (std::size_t t = 0; t < plan.tensors.size(); ++t) {
     const Shape& shape = plan.tensors[t].shape;
     if (shape.empty() || shape[0] == 0) {
@@ -81,6 +89,12 @@ int main(int argc, char** argv) try {
         buffer.resize(volume(shard.sizes).value() * size_of(tensor.dtype));
         for (std::uint64_t i = 0; i < buffer.size(); ++i) {
           buffer[i] = sample(shard.tensor, begin + i, tensor.dtype);
+        }
+        if (mebibytes != 0) {  // finite values: clear the top bit of every exponent
+          for (std::uint64_t i = size_of(tensor.dtype) - 1; i < buffer.size();
+               i += size_of(tensor.dtype)) {
+            buffer[i] &= std::byte{0xbf};
+          }
         }
         return buffer;
       });
