@@ -7,6 +7,7 @@
 
 #include "base/edit_distance.h"
 #include "base/error.h"
+#include "checkpoint/command.h"
 #include "cli/commands.h"
 
 namespace shardlint {
@@ -14,6 +15,7 @@ namespace {
 
 constexpr Command table[] = {
     {"check", run_check, "lint configurations, launch scripts and recipes"},
+    {"checkpoint", checkpoint_command, "inspect, check and compare checkpoints"},
     {"explain", run_explain, "what a rule, a key or an upstream error message means"},
     {"rules", run_rules, "list the rules"},
     {"version", run_version, "version, commit, rule pack and upstream snapshots"},
