@@ -18,6 +18,7 @@ constexpr Command table[] = {
     {"checkpoint", checkpoint_command, "inspect, check and compare checkpoints"},
     {"explain", run_explain, "what a rule, a key or an upstream error message means"},
     {"rules", run_rules, "list the rules"},
+    {"test", run_test, "run the examples of rules"},
     {"version", run_version, "version, commit, rule pack and upstream snapshots"},
     {"generate-shell-completion", run_completion, "completion script for bash, zsh or fish"},
 };

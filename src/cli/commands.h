@@ -22,6 +22,7 @@ std::span<const Command> commands();
 int run_check(Arguments);
 int run_explain(Arguments);
 int run_rules(Arguments);
+int run_test(Arguments);
 int run_version(Arguments);
 int run_completion(Arguments);
 

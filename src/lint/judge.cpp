@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "rules/load.h"
+#include "schema/check.h"
 #include "schema/schema.h"
 
 namespace shardlint {
@@ -18,18 +19,11 @@ bool matches(const std::vector<std::string>& patterns, std::string_view code,
   });
 }
 
-// A change becomes edits only when every key of the plan can be written.
 std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Editor& edit) {
   std::vector<Fix> fixes;
   for (const rules::FixPlan& plan : plans) {
-    Fix fix{plan.title, plan.safety, {}};
-    bool whole = static_cast<bool>(edit);
-    for (const rules::Change& change : plan.changes) {
-      const std::vector<Edit> edits = edit ? edit(change) : std::vector<Edit>();
-      whole = whole && !edits.empty();
-      fix.edits.insert(fix.edits.end(), edits.begin(), edits.end());
-    }
-    if (whole && !fix.edits.empty()) {
+    if (Fix fix{plan.title, plan.safety, edit ? edit(plan.changes) : std::vector<Edit>()};
+        !fix.edits.empty()) {
       fixes.push_back(std::move(fix));
     }
   }
@@ -77,6 +71,7 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   if (!program) {
     return out;
   }
+  out = check_keys(unit.config, *program->schema);
   rules::Run run = rules::check(*program, unit.config);
   for (rules::Finding& finding : run.findings) {
     finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);

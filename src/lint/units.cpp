@@ -5,20 +5,49 @@
 #include "frontend/overrides/argparse.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
+#include "frontend/yaml/edit.h"
 #include "lint/overlay.h"
 
 namespace shardlint {
 namespace {
 
-// Replaces a value where it is written; what a front end without an editor of its own can do.
-std::vector<Edit> replace_written(const Config& config, const rules::Change& change) {
-  const Entry* entry = config.find(change.key);
-  const Step* step = entry ? entry->written() : nullptr;
-  if (change.remove || !step || !step->value_span ||
-      step->value_span.begin == step->value_span.end) {
+// Replaces values where they are written; what a front end without an editor of its own can do.
+std::vector<Edit> replace_written(const Config& config, std::span<const rules::Change> changes) {
+  std::vector<Edit> edits;
+  for (const rules::Change& change : changes) {
+    const Entry* entry = config.find(change.key);
+    const Step* step = entry ? entry->written() : nullptr;
+    if (change.remove || !step || !step->value_span ||
+        step->value_span.begin == step->value_span.end) {
+      return {};
+    }
+    edits.push_back({locate(step->value_span), change.value.text()});
+  }
+  return edits;
+}
+
+// The document of the stream that a configuration was read from.
+const yaml::Node* root_of(const yaml::Document& document, const Config& config) {
+  const yaml::Node* found = document.root();
+  for (const yaml::Node* root : document.roots) {
+    if (root->span.begin <= config.anchor.begin && config.anchor.begin <= root->span.end) {
+      found = root;
+    }
+  }
+  return found;
+}
+
+std::vector<Edit> edit_document(const yaml::Document& document, const Config& config,
+                                std::span<const rules::Change> changes) {
+  const yaml::Node* root = root_of(document, config);
+  if (!root || !root->is_mapping()) {
     return {};
   }
-  return {{locate(step->value_span), change.value.text()}};
+  std::vector<yaml::KeyChange> keys;
+  for (const rules::Change& change : changes) {
+    keys.push_back({change.key, change.value, change.remove});
+  }
+  return yaml::edit_keys(document, *root, keys, yaml::Mode::omegaconf).edits;
 }
 
 void add_unit(ReadFile& out, Facts facts, const Options& options) {
@@ -47,8 +76,8 @@ void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context
   facts.facts.insert(facts.facts.begin(), context.facts.begin(), context.facts.end());
   add_unit(out, std::move(facts), options);
   auto config = std::make_shared<Config>(out.units.back().config);
-  out.units.back().edit = [config](const rules::Change& change) {
-    return replace_written(*config, change);
+  out.units.back().edit = [config](std::span<const rules::Change> changes) {
+    return replace_written(*config, changes);
   };
 }
 
@@ -74,8 +103,8 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   for (Facts& facts : reading.configurations) {
     add_unit(out, std::move(facts), options);
     auto config = std::make_shared<Config>(out.units.back().config);
-    out.units.back().edit = [config, document](const rules::Change& change) {
-      return replace_written(*config, change);
+    out.units.back().edit = [config, document](std::span<const rules::Change> changes) {
+      return edit_document(*document, *config, changes);
     };
   }
   for (yaml::ArgumentList& list : reading.arguments) {

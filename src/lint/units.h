@@ -2,6 +2,7 @@
 // From a file to the configurations it holds: front end, then layers, then one Config each.
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,8 +16,8 @@
 
 namespace shardlint {
 
-// Edits that make a change where its front end would write it; none when it cannot.
-using Editor = std::function<std::vector<Edit>(const rules::Change&)>;
+// Edits that make the changes where their front end would write them; none when it cannot make all.
+using Editor = std::function<std::vector<Edit>(std::span<const rules::Change>)>;
 
 struct Unit {
   Config config;
