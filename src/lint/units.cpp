@@ -3,10 +3,12 @@
 #include <memory>
 
 #include "frontend/overrides/argparse.h"
+#include "frontend/python/python.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/edit.h"
 #include "lint/overlay.h"
+#include "schema/schema.h"
 
 namespace shardlint {
 namespace {
@@ -114,17 +116,37 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   return out;
 }
 
+ReadFile read_python_file(const Source& source, Sources& sources, const Disk& disk,
+                          const Options& options) {
+  ReadFile out;
+  PythonOptions python;
+  python.source_roots = options.source_roots;
+  python.disk = &disk;
+  python.sources = &sources;
+  python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
+  std::vector<Facts> configurations = read_python(source, python, out.diagnostics);
+  if (configurations.empty()) {
+    out.diagnostics.clear();  // some other Python file is nobody's configuration
+    return out;
+  }
+  for (Facts& facts : configurations) {
+    out.framework = facts.framework;
+    add_unit(out, std::move(facts), options);
+  }
+  return out;
+}
+
 }  // namespace
 
 ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, const Disk& disk,
                    const Options& options) {
-  (void)disk;
   const Source& source = sources.add(file.path, std::move(text));
   switch (file.kind) {
     case FileKind::yaml:
       return read_yaml(file, source, options);
-    case FileKind::shell:
     case FileKind::python:
+      return read_python_file(source, sources, disk, options);
+    case FileKind::shell:
       break;
   }
   return {};
