@@ -23,7 +23,9 @@ void check_tiling(const Checkpoint& checkpoint, const Tensor& tensor,
     boxes.push_back({chunk.offsets, chunk.sizes});
   }
   const Tiling tiling = tile(tensor.shape, boxes);
-  const std::string description = checkpoint.directory + "/.metadata";
+  const bool described = checkpoint.archives.empty();  // by a .metadata file
+  const std::string description =
+      described ? checkpoint.directory + "/.metadata" : checkpoint.directory;
   for (const std::size_t i : tiling.outside) {
     findings.push_back({Fault::chunk_outside,
                         file_of(checkpoint, tensor.chunks[i]),

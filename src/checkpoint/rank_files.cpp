@@ -38,10 +38,11 @@ std::optional<RankFile> rank_file(std::string_view name) {
 // Pieces of one name that lie on consecutive ranks become one tensor where the whole shape is known
 // and says along which dimension they were cut. Replicated ones are the same on all ranks: one is
 // kept. Of others every rank's piece is a tensor of its own.
-void join_ranks(Checkpoint& into, std::map<std::string, std::vector<Tensor>> by_name) {
+void join_ranks(Checkpoint& into, std::map<std::string, std::vector<Tensor>> by_name,
+                bool complete) {
   for (auto& [name, pieces] : by_name) {
     const auto whole = into.whole_shapes.find(name);
-    if (whole == into.whole_shapes.end()) {
+    if (whole == into.whole_shapes.end() || !complete) {
       for (std::size_t rank = 0; rank < pieces.size(); ++rank) {
         pieces[rank].name = "rank_" + std::to_string(rank) + "/" + name;
         into.tensors.push_back(std::move(pieces[rank]));
@@ -188,7 +189,11 @@ void open_fsdp_ranks(Checkpoint& into) {
            {}});
     }
   }
-  join_ranks(into, std::move(pieces));
+  const bool complete =
+      std::none_of(into.findings.begin(), into.findings.end(), [](const Finding& f) {
+        return f.fault == Fault::rank_files_missing || f.fault == Fault::world_size_mixed;
+      });
+  join_ranks(into, std::move(pieces), complete);
   into.has_metadata |= !files.empty();
   sort_tensors(into);
 }
