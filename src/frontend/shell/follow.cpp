@@ -1,0 +1,584 @@
+// Other scripts and strings that are run: source, bash FILE, bash -c, eval, sbatch, here-documents,
+// functions. The way in is kept in the chain; how far it may go is limited.
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "frontend/grammars/grammars.h"
+#include "frontend/shell/evaluator.h"
+
+namespace shardlint::shell {
+namespace {
+
+constexpr std::size_t max_chain = 24;
+
+bool one_of(std::string_view word, std::initializer_list<std::string_view> all) {
+  return std::find(all.begin(), all.end(), word) != all.end();
+}
+
+bool is_shell(std::string_view name) {
+  return one_of(name, {"bash", "sh", "zsh", "dash", "ksh"});
+}
+
+// Programs that run the rest of their words.
+bool is_wrapper(std::string_view name) {
+  return one_of(name, {"srun", "mpirun", "mpiexec", "nohup", "docker", "podman", "apptainer",
+                       "singularity", "env", "sudo", "timeout", "numactl", "ssh", "ray", "uv",
+                       "kubectl", "setsid", "stdbuf", "nice", "taskset", "pdsh", "enroot", "xargs",
+                       "salloc", "nsys", "parallel", "su", "script", "unbuffer", "mpirun.real"});
+}
+
+std::string base_name(const Text& text) { return file_name(text.plain()); }
+
+bool looks_like_script(std::string_view word) {
+  return word.size() > 3 && word[0] != '-' && word.find_first_of(":=,") == std::string_view::npos &&
+         (word.ends_with(".sh") || word.ends_with(".slurm") || word.ends_with(".sbatch") ||
+          word.ends_with(".bash"));
+}
+
+}  // namespace
+
+std::vector<Header> headers_of(const Source& source) {
+  std::vector<Header> out;
+  for (std::uint32_t line = 1; line <= source.line_count(); ++line) {
+    const std::string_view text = source.line_text(line);
+    const std::string_view plain = trim(text);
+    if (!plain.empty() && plain[0] != '#') {
+      break;  // sbatch stops at the first command
+    }
+    constexpr std::string_view mark = "#SBATCH";
+    if (text.substr(0, mark.size()) != mark) {
+      continue;
+    }
+    const std::uint32_t start = source.line_begin(line);
+    std::size_t i = mark.size();
+    std::vector<Span> words;
+    while (i < text.size()) {
+      if (text[i] == ' ' || text[i] == '\t' || text[i] == '\r') {
+        ++i;
+        continue;
+      }
+      if (text[i] == '#') {
+        break;
+      }
+      std::size_t end = i;
+      while (end < text.size() && text[end] != ' ' && text[end] != '\t' && text[end] != '\r') {
+        ++end;
+      }
+      words.push_back({&source, start + static_cast<std::uint32_t>(i),
+                       start + static_cast<std::uint32_t>(end)});
+      i = end;
+    }
+    for (std::size_t k = 0; k < words.size(); ++k) {
+      const std::string_view word = words[k].text();
+      if (word.empty() || word[0] != '-') {
+        continue;
+      }
+      Header header;
+      header.span = {&source, words[k].begin, words[k].end};
+      const std::size_t equals = word.find('=');
+      Span option = words[k], value = words[k];
+      value.begin = value.end;
+      if (equals != std::string_view::npos) {
+        option.end = option.begin + static_cast<std::uint32_t>(equals);
+        value.begin = option.end + 1;
+      } else if (word.size() > 2 && word[1] != '-') {  // -N4
+        option.end = option.begin + 2;
+        value.begin = option.end;
+      } else if (k + 1 < words.size() && words[k + 1].text()[0] != '-') {
+        value = words[++k];
+      }
+      header.span.end = value.end;
+      header.option = literal_word(option);
+      header.value = literal_word(value);
+      out.push_back(std::move(header));
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> Evaluator::resolve(const Text& path, bool& reachable) const {
+  reachable = false;
+  if (path.known()) {
+    const std::string plain = path.plain();
+    if (plain.empty() || plain[0] == '/') {
+      return std::nullopt;  // a path of the machine that runs the job
+    }
+    reachable = true;
+    if (!state_.directory.empty()) {
+      const std::string there = normal_path(join_path(state_.directory, plain));
+      if (disk_.is_file(there) || disk_.is_directory(there)) {
+        return there;
+      }
+    }
+    // Where it is started is not known: the script's folder, and those above it.
+    std::string folder = script_->path.empty() ? "." : parent_path(script_->path);
+    for (int level = 0; level < 8; ++level) {
+      const std::string there = normal_path(join_path(folder, plain));
+      if (disk_.is_file(there) || disk_.is_directory(there)) {
+        return there;
+      }
+      const std::string above = parent_path(folder);
+      if (folder == "." || folder == "/" || above == folder) {
+        break;
+      }
+      folder = above;
+    }
+    return std::nullopt;
+  }
+  const std::string there = notes_.path_of(path);
+  if (there.empty()) {
+    return std::nullopt;
+  }
+  reachable = true;
+  return there;
+}
+
+Script* Evaluator::script_of(const std::string& path) {
+  const auto known = files_.find(path);
+  if (known != files_.end()) {
+    return known->second;
+  }
+  const std::optional<std::uint64_t> size = disk_.size(path);
+  if (!size || *size > max_parsed_bytes) {
+    return nullptr;
+  }
+  std::optional<std::string> text = disk_.read(path);
+  if (!text) {
+    return nullptr;
+  }
+  const Source* source = sources_.find(path);
+  if (!source) {
+    source = &sources_.add(path, std::move(*text));
+  }
+  Script& script = new_script(std::string(source->text()), {}, source, path);
+  files_[path] = &script;
+  return &script;
+}
+
+// Runs something in a shell of its own, which sees what is exported.
+bool Evaluator::child(const std::function<void()>& body) {
+  if (chain_.size() > max_chain || depth_ > 120) {
+    limit("scripts call each other too deeply to be followed",
+          chain_.empty() ? Span{} : chain_.front().at);
+    return false;
+  }
+  State outer = state_;
+  const Flow flow = flow_;
+  const auto prefix = prefix_;
+  for (auto at = state_.variables.begin(); at != state_.variables.end();) {
+    at = at->second->exported || at->second->unset ? std::next(at) : state_.variables.erase(at);
+  }
+  for (const Environment& each : prefix) {
+    // Text that went through a word keeps its history only in the word; here it is read afresh.
+    Variable variable;
+    Field field;
+    for (const Piece& piece : each.value.pieces) {
+      if (piece.unknown) {
+        field.text.append(notes_.unknown(piece.unknown->reason, piece.unknown->detail, piece.span));
+        continue;
+      }
+      for (std::size_t i = 0; i < piece.text.size(); ++i) {
+        Char c;
+        c.c = piece.text[i];
+        if (piece.verbatim && piece.span) {
+          c.flags = 0;
+          c.source = notes_.source_id(*piece.span.source);
+          c.offset = piece.span.begin + static_cast<std::uint32_t>(i);
+        }
+        c.flags |= piece.env_default ? Char::env_default : 0;
+        field.text.chars.push_back(c);
+      }
+    }
+    variable.values = {std::move(field)};
+    variable.exported = true;
+    variable.set_at = each.set_at;
+    state_.variables[each.name] = std::make_shared<const Variable>(std::move(variable));
+  }
+  prefix_.clear();
+  state_.functions.clear();
+  state_.hidden.clear();
+  environment_changed_ = true;
+  flow_ = Flow::none;
+  ++depth_;
+  body();
+  --depth_;
+  prefix_ = prefix;
+  flow_ = flow;
+  state_ = std::move(outer);
+  environment_changed_ = true;
+  return true;
+}
+
+bool Evaluator::run_string(const Text& text, const Span& where, std::string what) {
+  if (chain_.size() > max_chain || depth_ > 120) {
+    limit("texts are run within texts too deeply to be followed", where);
+    return false;
+  }
+  Text origin = text;
+  for (Char& c : origin.chars) {
+    c.flags &= static_cast<std::uint8_t>(~Char::quoted);
+  }
+  std::string plain = origin.plain();
+  if (!step(plain.size() / 16)) {
+    return false;
+  }
+  Script& script = new_script(std::move(plain), std::move(origin), nullptr,
+                              script_ ? script_->path : std::string());
+  chain_.push_back({where, std::move(what)});
+  ++depth_;
+  run_script(script);
+  --depth_;
+  chain_.pop_back();
+  return true;
+}
+
+bool Evaluator::run_file(const Field& word, std::vector<Field> arguments, const Span& where,
+                         std::string_view how, std::vector<Field> around) {
+  const std::string shown = to_word(word, notes_).shown();
+  std::vector<Word> outside;
+  for (const Field& field : around) {
+    outside.push_back(to_word(field, notes_));
+  }
+  const auto in_child = [&](const std::function<void()>& body) {
+    if (!outside.empty()) {
+      around_.push_back(outside);
+    }
+    const bool done = child([&] {
+      // "$@" of a script without arguments hands on none.
+      const bool passed_on = arguments.size() == 1 && arguments[0].open;
+      state_.positional = passed_on ? std::vector<Field>{} : std::move(arguments);
+      state_.positional_known = !passed_on || options_.arguments_known;
+      body();
+    });
+    if (!outside.empty()) {
+      around_.pop_back();
+    }
+    return done;
+  };
+  if (word.text.known()) {
+    const auto written = state_.files.find(word.text.plain());
+    if (written != state_.files.end()) {
+      const Text text = written->second;
+      return in_child([&] { run_string(text, where, std::string(how) + " " + shown); });
+    }
+  }
+  bool reachable = false;
+  const std::optional<std::string> path = resolve(word.text, reachable);
+  Script* script = path && disk_.is_file(*path) ? script_of(*path) : nullptr;
+  if (!script) {
+    return false;
+  }
+  const auto outer_headers = headers_;
+  if (script->source && how == "sbatch") {
+    headers_ = std::make_shared<const std::vector<Header>>(headers_of(*script->source));
+  }
+  chain_.push_back({where, std::string(how) + " " + shown});
+  const bool done = in_child([&] {
+    state_.directory.clear();
+    run_script(*script);
+  });
+  chain_.pop_back();
+  headers_ = outer_headers;
+  return done;
+}
+
+bool Evaluator::source_file(const std::vector<Field>& words, const Span& where) {
+  if (words.size() < 2) {
+    return false;
+  }
+  const std::string shown = to_word(words[1], notes_).shown();
+  const auto written = words[1].text.known() ? state_.files.find(words[1].text.plain())
+                                             : state_.files.end();
+  if (written != state_.files.end()) {
+    const Text text = written->second;
+    return run_string(text, where, "source " + shown);
+  }
+  bool reachable = false;
+  const std::optional<std::string> path = resolve(words[1].text, reachable);
+  Script* script = path && disk_.is_file(*path) ? script_of(*path) : nullptr;
+  if (!script) {
+    last_status_ = Truth::unknown;
+    const std::string file = file_name(words[1].text.plain());
+    if (file != "activate" && file != "activate.sh" && file != "conda.sh" && file != ".bashrc" &&
+        file != "set_env.sh" && file != "setvars.sh") {
+      report("SHL103", "sourced-file-absent", Severity::info, Verdict::unknown,
+             "source " + shown + ": this file is not here, what it sets is not known",
+             words[1].written ? words[1].written : where,
+             "check the script where the file is, or state the variables with --env");
+    }
+    return false;
+  }
+  if (chain_.size() > max_chain || depth_ > 120) {
+    limit("scripts source each other too deeply to be followed", where);
+    return false;
+  }
+  const std::vector<Field> outer = state_.positional;
+  const bool outer_known = state_.positional_known;
+  if (words.size() > 2) {
+    state_.positional.assign(words.begin() + 2, words.end());
+    state_.positional_known = true;
+  }
+  chain_.push_back({where, "source " + shown});
+  ++depth_;
+  last_status_ = run_script(*script);
+  --depth_;
+  chain_.pop_back();
+  if (flow_ == Flow::returned) {
+    flow_ = Flow::none;
+  }
+  if (words.size() > 2) {
+    state_.positional = outer;
+    state_.positional_known = outer_known;
+  }
+  return true;
+}
+
+Truth Evaluator::call_function(const std::string& name, const std::vector<Field>& words,
+                               const Span& where) {
+  if (chain_.size() > max_chain || depth_ > 120) {
+    limit("functions call each other too deeply to be followed", where);
+    return Truth::unknown;
+  }
+  const auto [script, body] = state_.functions.at(name);
+  const std::vector<Field> outer = state_.positional;
+  const bool outer_known = state_.positional_known;
+  const bool passed_on = words.size() == 2 && words[1].open && !outer_known;
+  state_.positional.assign(words.begin() + 1, words.end());
+  state_.positional_known = !passed_on;
+  if (passed_on) {
+    state_.positional.clear();
+  }
+  state_.hidden.emplace_back();
+  chain_.push_back({where, "function " + name});
+  Script* const outer_script = script_;
+  script_ = script;
+  const Truth status = run(*body);
+  script_ = outer_script;
+  chain_.pop_back();
+  if (!state_.hidden.empty()) {
+    for (const auto& [variable, value] : state_.hidden.back()) {
+      if (value) {
+        state_.variables[variable] = value;
+      } else {
+        state_.variables.erase(variable);
+      }
+    }
+    state_.hidden.pop_back();
+    environment_changed_ = true;
+  }
+  state_.positional = outer;
+  state_.positional_known = outer_known;
+  if (flow_ == Flow::returned) {
+    flow_ = Flow::none;
+  }
+  return status;
+}
+
+// sbatch [options] [SCRIPT arguments...], --wrap, or the script on standard input.
+bool Evaluator::batch(std::vector<Field>& words, const Span& where) {
+  const std::vector<Field> around(words.begin(), words.end());
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string word = words[i].text.plain();
+    constexpr std::string_view wrap = "--wrap";
+    if (word.substr(0, wrap.size()) == wrap) {
+      const bool joined_value = word.size() > wrap.size();
+      if (!joined_value && i + 1 >= words.size()) {
+        return false;
+      }
+      const Text text = joined_value ? words[i].text.slice(wrap.size() + 1, words[i].text.size())
+                                     : words[i + 1].text;
+      std::vector<Word> outside;
+      for (std::size_t k = 0; k < i; ++k) {
+        outside.push_back(to_word(words[k], notes_));
+      }
+      around_.push_back(std::move(outside));
+      child([&] { run_string(text, where, "sbatch --wrap"); });
+      around_.pop_back();
+      return true;
+    }
+  }
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string word = words[i].text.plain();
+    if (word.empty() || word[0] == '-' || words[i].open) {
+      continue;
+    }
+    bool reachable = false;
+    const bool here = state_.files.contains(word) || looks_like_script(word) ||
+                      resolve(words[i].text, reachable).has_value();
+    if (!here) {
+      continue;
+    }
+    const std::vector<Field> arguments(words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                                       words.end());
+    return run_file(words[i], arguments, where, "sbatch",
+                    {words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i)});
+  }
+  if (!input_ || input_->empty()) {
+    return false;
+  }
+  const Text text = *input_;
+  std::vector<Word> outside;
+  for (const Field& field : words) {
+    outside.push_back(to_word(field, notes_));
+  }
+  const auto outer_headers = headers_;
+  // The headers of a here-document: read from its text as it stands in the file, where it stands.
+  const Span body = notes_.hull(text);
+  if (body) {
+    auto headers = std::make_shared<std::vector<Header>>();
+    std::size_t line = 0;
+    while (line < text.size()) {
+      std::size_t end = line;
+      while (end < text.size() && text.chars[end].c != '\n') {
+        ++end;
+      }
+      const Text row = text.slice(line, end);
+      constexpr std::string_view mark = "#SBATCH";
+      if (row.plain().substr(0, mark.size()) == mark) {
+        Field field;
+        field.text = row;
+        const Word whole = to_word(field, notes_);
+        const std::string plain = whole.text();
+        std::size_t i = mark.size();
+        std::vector<Word> parts;
+        while (i < plain.size()) {
+          const std::size_t begin = plain.find_first_not_of(" \t\r=", i);
+          if (begin == std::string::npos) {
+            break;
+          }
+          i = std::min(plain.find_first_of(" \t\r=", begin), plain.size());
+          parts.push_back(whole.slice(begin, i));
+        }
+        for (std::size_t k = 0; k < parts.size(); ++k) {
+          if (!parts[k].text().starts_with("-")) {
+            continue;
+          }
+          Header header;
+          header.option = parts[k];
+          header.span = parts[k].span();
+          if (k + 1 < parts.size() && !parts[k + 1].text().starts_with("-")) {
+            header.value = parts[k + 1];
+          }
+          headers->push_back(std::move(header));
+        }
+      }
+      line = end + 1;
+    }
+    headers_ = headers;
+  }
+  around_.push_back(std::move(outside));
+  const bool done = child([&] {
+    input_.reset();
+    run_string(text, where, "here-document to sbatch");
+  });
+  around_.pop_back();
+  headers_ = outer_headers;
+  return done;
+}
+
+// True when the words were a script, or a text to run, and have been followed.
+bool Evaluator::follow(std::vector<Field>& words, const Span& where) {
+  const std::string first = base_name(words[0].text);
+  if (first == "sbatch") {
+    return batch(words, where);
+  }
+  const bool wrapped = is_wrapper(first);
+  for (std::size_t i = 0; i < words.size() && (i == 0 || wrapped); ++i) {
+    if (!words[i].text.known() && i > 0) {
+      continue;
+    }
+    const std::string word = words[i].text.plain();
+    if (word.empty() || word[0] == '-') {
+      continue;
+    }
+    const std::vector<Field> around(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i));
+    std::vector<Word> outside;
+    if (is_shell(file_name(word))) {
+      std::size_t next = i + 1;
+      bool string = false;
+      while (next < words.size()) {
+        const std::string option = words[next].text.plain();
+        if (option.size() < 2 || (option[0] != '-' && option[0] != '+')) {
+          break;
+        }
+        string = string || (option[1] != '-' && option.find('c') != std::string::npos);
+        ++next;
+        if (option == "-o" || option == "--rcfile") {
+          ++next;
+        }
+        if (option == "--") {
+          break;
+        }
+      }
+      for (const Field& field : around) {
+        outside.push_back(to_word(field, notes_));
+      }
+      const auto run_text = [&](const Text& text, std::size_t rest, const char* what) {
+        if (!outside.empty()) {
+          around_.push_back(outside);
+        }
+        child([&] {
+          input_.reset();
+          state_.positional.clear();
+          if (rest < words.size()) {
+            state_.positional.assign(words.begin() + static_cast<std::ptrdiff_t>(rest),
+                                     words.end());
+          }
+          state_.positional_known = true;
+          run_string(text, where, what);
+        });
+        if (!outside.empty()) {
+          around_.pop_back();
+        }
+        return true;
+      };
+      if (string) {
+        return next < words.size() && run_text(words[next].text, next + 2, "bash -c");
+      }
+      if (next >= words.size()) {
+        return input_ && !input_->empty() && run_text(*input_, next, "here-document to bash");
+      }
+      if (words[next].open) {
+        return false;
+      }
+      return run_file(words[next],
+                      {words.begin() + static_cast<std::ptrdiff_t>(next) + 1, words.end()}, where,
+                      "bash", around);
+    }
+    if (first == "ssh" && i > 0 && word.find(' ') != std::string::npos) {
+      const Text text = joined(words, i);
+      around_.push_back({});
+      for (const Field& field : around) {
+        around_.back().push_back(to_word(field, notes_));
+      }
+      child([&] {
+        state_.variables.clear();  // nothing goes over but the text
+        run_string(text, where, "ssh");
+      });
+      around_.pop_back();
+      return true;
+    }
+    const bool path = i == 0 && word.find('/') != std::string::npos && !word.ends_with(".py");
+    if (looks_like_script(word) || path) {
+      if (run_file(words[i], {words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end()},
+                   where, "run", around)) {
+        return true;
+      }
+      if (i == 0) {
+        return false;
+      }
+    }
+  }
+  if (first == "ssh" && input_ && !input_->empty()) {
+    const Text text = *input_;
+    return child([&] {
+      input_.reset();
+      state_.variables.clear();
+      run_string(text, where, "here-document to ssh");
+    });
+  }
+  return false;
+}
+
+}  // namespace shardlint::shell

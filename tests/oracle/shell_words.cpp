@@ -1,0 +1,52 @@
+// Prints what the evaluator claims of scripts, one JSON object a command, for the comparison with
+// a real bash (bash_oracle.py).
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "frontend/shell/launcher.h"
+#include "frontend/shell/shell.h"
+
+using namespace shardlint;
+
+namespace {
+
+nlohmann::json json_of(const Word& word) {
+  return {{"text", word.text()},
+          {"shown", word.shown()},
+          {"known", word.known()},
+          {"conditional", word.conditional},
+          {"open", word.open},
+          {"env_default", word.env_default}};
+}
+
+void print(const std::string& path) {
+  const RealDisk disk;
+  Sources sources;
+  const Source& source = sources.add(path, disk.read(path).value_or(""));
+  const shell::Evaluation result = shell::evaluate(source, sources, disk);
+  for (const shell::Command& command : result.commands) {
+    nlohmann::json out = {{"file", path},
+                          {"line", command.span ? locate(command.span).begin.line : 0},
+                          {"launch", shell::is_launch(command)},
+                          {"conditional", command.conditional},
+                          {"chain", command.chain.size()},
+                          {"words", nlohmann::json::array()}};
+    for (const Word& word : command.words) {
+      out["words"].push_back(json_of(word));
+    }
+    std::cout << out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  }
+  for (const Diagnostic& each : result.diagnostics) {
+    std::cerr << path << ':' << each.where.begin.line << ": " << each.code << ' ' << each.message
+              << '\n';
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  for (int i = 1; i < count; ++i) {
+    print(arguments[i]);
+  }
+}
