@@ -91,15 +91,15 @@ class Arithmetic {
   };
   // Longer spellings first.
   const Operator* operator_here(int level) {
-    static constexpr Operator table[] = {
-        {"||", 1}, {"&&", 2}, {"==", 6}, {"!=", 6}, {"<=", 7}, {">=", 7}, {"<<", 8}, {">>", 8},
-        {"**", 11}, {"|", 3}, {"^", 4}, {"&", 5},  {"<", 7},  {">", 7},  {"+", 9},  {"-", 9},
-        {"*", 10}, {"/", 10}, {"%", 10}};
+    static constexpr Operator table[] = {{"||", 1}, {"&&", 2}, {"==", 6}, {"!=", 6},  {"<=", 7},
+                                         {">=", 7}, {"<<", 8}, {">>", 8}, {"**", 11}, {"|", 3},
+                                         {"^", 4},  {"&", 5},  {"<", 7},  {">", 7},   {"+", 9},
+                                         {"-", 9},  {"*", 10}, {"/", 10}, {"%", 10}};
     skip();
     for (const Operator& op : table) {
       if (std::string_view(text_).substr(at_, op.text.size()) == op.text) {
-        const bool assigns = peek(op.text.size()) == '=' && op.level >= 3 && op.level != 6 &&
-                             op.level != 7;
+        const bool assigns =
+            peek(op.text.size()) == '=' && op.level >= 3 && op.level != 6 && op.level != 7;
         return op.level > level && !assigns ? &op : nullptr;
       }
     }
@@ -128,22 +128,38 @@ class Arithmetic {
   }
 
   Int apply(std::string_view op, Int a, Int b) {
-    if (op == "||") return a != 0 || b != 0;
-    if (op == "&&") return a != 0 && b != 0;
-    if (op == "==") return a == b;
-    if (op == "!=") return a != b;
-    if (op == "<=") return a <= b;
-    if (op == ">=") return a >= b;
-    if (op == "<") return a < b;
-    if (op == ">") return a > b;
-    if (op == "<<") return wrap(u(a) << (u(b) & 63));
-    if (op == ">>") return a >> (u(b) & 63);
-    if (op == "|") return a | b;
-    if (op == "^") return a ^ b;
-    if (op == "&") return a & b;
-    if (op == "+") return wrap(u(a) + u(b));
-    if (op == "-") return wrap(u(a) - u(b));
-    if (op == "*") return wrap(u(a) * u(b));
+    if (op == "||")
+      return a != 0 || b != 0;
+    if (op == "&&")
+      return a != 0 && b != 0;
+    if (op == "==")
+      return a == b;
+    if (op == "!=")
+      return a != b;
+    if (op == "<=")
+      return a <= b;
+    if (op == ">=")
+      return a >= b;
+    if (op == "<")
+      return a < b;
+    if (op == ">")
+      return a > b;
+    if (op == "<<")
+      return wrap(u(a) << (u(b) & 63));
+    if (op == ">>")
+      return a >> (u(b) & 63);
+    if (op == "|")
+      return a | b;
+    if (op == "^")
+      return a ^ b;
+    if (op == "&")
+      return a & b;
+    if (op == "+")
+      return wrap(u(a) + u(b));
+    if (op == "-")
+      return wrap(u(a) - u(b));
+    if (op == "*")
+      return wrap(u(a) * u(b));
     if (op == "**") {
       if (b < 0) {
         return skipping_ ? 0 : fail();
@@ -252,7 +268,8 @@ class Arithmetic {
       return subscripted(name);
     }
     skip();
-    for (const std::string_view op : {"<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}) {
+    for (const std::string_view op :
+         {"<<=", ">>=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^="}) {
       if (take(op)) {
         const Int old = variable(name);
         const Int value = apply(op.substr(0, op.size() - 1), old, ternary());

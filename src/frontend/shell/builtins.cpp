@@ -9,9 +9,13 @@
 namespace shardlint::shell {
 namespace {
 
-Char nowhere(char c) { return Char{c, Char::nowhere, 0, 0, 0}; }
+Char nowhere(char c) {
+  return Char{c, Char::nowhere, 0, 0, 0};
+}
 
-bool may_vanish(const Field& field) { return field.open || field.conditional; }
+bool may_vanish(const Field& field) {
+  return field.open || field.conditional;
+}
 
 }  // namespace
 
@@ -45,8 +49,8 @@ Truth Evaluator::builtin_set(const std::vector<Field>& words) {
     const std::string word = words[i].text.plain();
     if (word == "-a" || word == "+a" || word == "-o" || word == "+o") {
       const bool all = word.size() == 2 && word[1] == 'a';
-      const bool named = word[1] == 'o' && i + 1 < words.size() &&
-                         words[i + 1].text.plain() == "allexport";
+      const bool named =
+          word[1] == 'o' && i + 1 < words.size() && words[i + 1].text.plain() == "allexport";
       if (all || named) {
         state_.export_all = word[0] == '-';
       }
@@ -218,8 +222,8 @@ Truth Evaluator::builtin_read(const std::vector<Field>& words, const Span& where
     }
   }
   if (some) {
-    while (blanks && !current.text.empty() && (current.text.chars.back().c == ' ' ||
-                                               current.text.chars.back().c == '\n')) {
+    while (blanks && !current.text.empty() &&
+           (current.text.chars.back().c == ' ' || current.text.chars.back().c == '\n')) {
       current.text.chars.pop_back();
     }
     fields.push_back(std::move(current));
@@ -301,8 +305,9 @@ Truth Evaluator::print(const std::vector<Field>& words, const Span& where) {
       ++from;
     }
     if (escapes && capture_ &&
-        std::any_of(words.begin() + static_cast<std::ptrdiff_t>(from), words.end(),
-                    [](const Field& f) { return f.text.plain().find('\\') != std::string::npos; })) {
+        std::any_of(
+            words.begin() + static_cast<std::ptrdiff_t>(from), words.end(),
+            [](const Field& f) { return f.text.plain().find('\\') != std::string::npos; })) {
       capture_->unknown = true;
       return Truth::yes;
     }
@@ -338,6 +343,21 @@ Truth Evaluator::print(const std::vector<Field>& words, const Span& where) {
   return Truth::yes;
 }
 
+// Questions that scripts ask the machine. The job is taken to run on NVIDIA GPUs, as everything
+// else that is checked takes it; nothing for what may be either way.
+std::optional<Truth> Evaluator::probe(const std::string& name, const std::vector<Field>& words) {
+  const std::string last = words.back().text.plain();
+  if (name == "npu-smi" || (name == "command" && last == "npu-smi")) {
+    return Truth::no;
+  }
+  if (name.starts_with("python") && words.size() == 3 && words[1].text.plain() == "-c" &&
+      last.find("import torch_npu") != std::string::npos &&
+      last.find("print") == std::string::npos) {
+    return Truth::no;
+  }
+  return std::nullopt;
+}
+
 // Tools whose output is told by their words alone. False: not one of them.
 bool Evaluator::output_of_tool(const std::string& name, const std::vector<Field>& words,
                                const Span& where) {
@@ -355,14 +375,21 @@ bool Evaluator::output_of_tool(const std::string& name, const std::vector<Field>
     }
     arguments.push_back(words[i]);
   }
-  if (name == "pwd" || (name == "git" && words.size() == 3 &&
-                        words[2].text.plain() == "--show-toplevel")) {
+  if (name == "pwd" ||
+      (name == "git" && words.size() == 3 && words[2].text.plain() == "--show-toplevel")) {
     const std::string path = name == "pwd" ? state_.directory : std::string();
     output(notes_.unknown(Reason::machine, "$(" + name + ")", where, path), true);
     Unknown why = *notes_.notes.back().unknown;
     why.not_null = true;
     notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
     return true;
+  }
+  for (const std::string_view clock : {"date", "hostname", "whoami", "nproc", "mktemp", "uname",
+                                       "id", "nvidia-smi", "uuidgen", "hostid", "free"}) {
+    if (name == clock) {
+      output(notes_.unknown(Reason::machine, "$(" + std::string(where.text()) + ")", where), true);
+      return true;
+    }
   }
   if (name == "cat") {
     if (arguments.empty() && input_) {
@@ -436,8 +463,8 @@ bool Evaluator::output_of_tool(const std::string& name, const std::vector<Field>
     const std::int64_t from = numbers.size() > 1 ? numbers[0] : 1;
     const std::int64_t by = numbers.size() > 2 ? numbers[1] : 1;
     const std::int64_t to = numbers.back();
-    if (by == 0 || std::abs(by) > 1000000 || std::abs(from) > 1000000 ||
-        std::abs(to) > 1000000 || std::abs((to - from) / by) > 2000) {
+    if (by == 0 || std::abs(by) > 1000000 || std::abs(from) > 1000000 || std::abs(to) > 1000000 ||
+        std::abs((to - from) / by) > 2000) {
       return false;
     }
     for (std::int64_t n = from; by > 0 ? n <= to : n >= to; n += by) {
@@ -542,6 +569,9 @@ std::optional<Truth> Evaluator::builtin(const std::string& name, std::vector<Fie
       return Truth::yes;
     }
     if (name == "command" && (option == "-v" || option == "-V")) {
+      if (const std::optional<Truth> answer = probe(name, words)) {
+        return *answer;
+      }
       if (capture_) {
         capture_->unknown = true;
       }

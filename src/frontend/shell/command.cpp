@@ -33,20 +33,22 @@ std::size_t value_begin(std::string_view text) {
 // Programs that launch nothing: their environment is of no interest.
 bool is_plain_tool(std::string_view name) {
   static constexpr std::string_view tools[] = {
-      "mkdir", "rm",   "cp",    "mv",    "ls",    "cat",    "sleep",   "pip",   "pip3", "git",
-      "wget",  "curl", "tar",   "chmod", "which", "date",   "hostname", "touch", "ln",  "grep",
-      "sed",   "awk",  "tee",   "find",  "kill",  "pkill",  "nvidia-smi", "echo", "printf", "wc",
-      "head",  "tail", "sort",  "apt-get", "conda", "module", "ulimit", "unzip", "trap", "wait"};
+      "mkdir",    "rm",      "cp",         "mv",     "ls",     "cat",   "sleep", "pip",
+      "pip3",     "git",     "wget",       "curl",   "tar",    "chmod", "which", "date",
+      "hostname", "touch",   "ln",         "grep",   "sed",    "awk",   "tee",   "find",
+      "kill",     "pkill",   "nvidia-smi", "echo",   "printf", "wc",    "head",  "tail",
+      "sort",     "apt-get", "conda",      "module", "ulimit", "unzip", "trap",  "wait"};
   return std::find(std::begin(tools), std::end(tools), name) != std::end(tools);
 }
 
 // Variables that a training program or its libraries read.
 bool concerns_training(std::string_view name) {
-  static constexpr std::string_view prefixes[] = {"CUDA_",  "NCCL_", "NVTE_", "TORCH", "PYTORCH_",
-                                                  "HF_",    "VLLM_", "RAY_",  "OMP_",  "UB_",
+  static constexpr std::string_view prefixes[] = {"CUDA_",  "NCCL_", "NVTE_", "TORCH",  "PYTORCH_",
+                                                  "HF_",    "VLLM_", "RAY_",  "OMP_",   "UB_",
                                                   "TRITON", "WANDB", "HYDRA", "NVSHMEM"};
-  return std::any_of(std::begin(prefixes), std::end(prefixes),
-                     [&](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
+  return std::any_of(std::begin(prefixes), std::end(prefixes), [&](std::string_view prefix) {
+    return name.substr(0, prefix.size()) == prefix;
+  });
 }
 
 }  // namespace
@@ -111,9 +113,8 @@ void Evaluator::assign(const Token& token, bool exported, bool local) {
     }
     for (const Token& element : array_elements(script_->text, from + 1, token.end - 1)) {
       const std::string_view written = script_->view(element);
-      const std::size_t close = written.empty() || written[0] != '['
-                                    ? std::string_view::npos
-                                    : written.find("]=");
+      const std::size_t close =
+          written.empty() || written[0] != '[' ? std::string_view::npos : written.find("]=");
       if (close != std::string_view::npos) {
         const std::uint32_t value_at = element.begin + static_cast<std::uint32_t>(close) + 2;
         Field field;
@@ -276,9 +277,7 @@ Truth Evaluator::declare(std::string_view keyword, const Tokenized& tokens, std:
         value.unset = !map && !array;
         value.set_at = span(token.begin, token.end);
       }
-      value.kind = map     ? Variable::Kind::map
-                   : array ? Variable::Kind::array
-                           : value.kind;
+      value.kind = map ? Variable::Kind::map : array ? Variable::Kind::array : value.kind;
       value.integer = value.integer || integer;
       value.exported = exported && !remove;
       if (remove) {
@@ -480,8 +479,7 @@ Truth Evaluator::command(const Statement& statement) {
   const std::vector<Environment> outer_prefix = prefix_;
   std::map<std::string, VariablePtr> covered;
   std::vector<Field> words = expand_words(tokens, first);
-  const std::string name =
-      words.empty() || !words[0].text.known() ? "" : words[0].text.plain();
+  const std::string name = words.empty() || !words[0].text.known() ? "" : words[0].text.plain();
   const bool in_shell = name == "read" || name == "eval" || state_.functions.contains(name) ||
                         name == "source" || name == ".";
   for (std::size_t i = 0; i < first; ++i) {
@@ -564,6 +562,11 @@ Truth Evaluator::run_words(std::vector<Field> words, const Span& where) {
     }
     if (const std::optional<Truth> status = builtin(name, words, where)) {
       return *status;
+    }
+  }
+  if (words[0].text.known()) {
+    if (const std::optional<Truth> answer = probe(words[0].text.plain(), words)) {
+      return *answer;
     }
   }
   if (follow(words, where)) {

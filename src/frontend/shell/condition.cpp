@@ -1,9 +1,9 @@
 // [ ], test and [[ ]]: three answers. What is not given counts as empty, what only a machine knows
 // as unknown.
 
-#include <regex.h>
-
 #include <algorithm>
+
+#include <regex.h>
 
 #include "base/strings.h"
 #include "frontend/shell/evaluator.h"
@@ -11,7 +11,9 @@
 namespace shardlint::shell {
 namespace {
 
-bool is_special(const Char& c) { return !c.has(Char::quoted); }
+bool is_special(const Char& c) {
+  return !c.has(Char::quoted);
+}
 
 // The end of the bracket expression that begins at `i`, or `i` when it is none.
 std::size_t bracket_end(const Text& pattern, std::size_t i) {
@@ -66,10 +68,9 @@ Truth matches(const Text& pattern, const Text& text) {
     }
   }
   if (!text.known()) {
-    const bool all = !pattern.empty() && std::all_of(pattern.chars.begin(), pattern.chars.end(),
-                                                     [](const Char& c) {
-                                                       return c.c == '*' && is_special(c);
-                                                     });
+    const bool all =
+        !pattern.empty() && std::all_of(pattern.chars.begin(), pattern.chars.end(),
+                                        [](const Char& c) { return c.c == '*' && is_special(c); });
     if (all) {
       return Truth::yes;
     }
@@ -187,10 +188,10 @@ Truth Evaluator::unary(char op, const Text& given) {
       }
       bool reachable = false;
       const std::optional<std::string> path = resolve(operand, reachable);
-      if (path && (op == 'd' ? disk_.is_directory(*path)
-                             : op == 'e' || op == 'r' || op == 'x'
-                                   ? disk_.is_file(*path) || disk_.is_directory(*path)
-                                   : disk_.is_file(*path))) {
+      if (path &&
+          (op == 'd'                             ? disk_.is_directory(*path)
+           : op == 'e' || op == 'r' || op == 'x' ? disk_.is_file(*path) || disk_.is_directory(*path)
+                                                 : disk_.is_file(*path))) {
         return op == 'x' ? Truth::unknown : Truth::yes;
       }
       return Truth::unknown;
@@ -250,8 +251,7 @@ Truth Evaluator::binary(std::string_view op, const Text& left_given, const Text&
   if (found == std::end(comparisons)) {
     return Truth::unknown;
   }
-  const std::optional<std::int64_t> a =
-      pattern ? arithmetic(left, nullptr, nullptr) : number(left);
+  const std::optional<std::int64_t> a = pattern ? arithmetic(left, nullptr, nullptr) : number(left);
   const std::optional<std::int64_t> b =
       pattern ? arithmetic(right, nullptr, nullptr) : number(right);
   if (!a || !b) {
@@ -283,9 +283,9 @@ bool is_unary(std::string_view text) {
 }
 
 bool is_binary(std::string_view text) {
-  static constexpr std::string_view operators[] = {"=",   "==",  "!=",  "=~",  "<",   ">",  "-eq",
-                                                   "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot",
-                                                   "-ef"};
+  static constexpr std::string_view operators[] = {"=",   "==",  "!=",  "=~",  "<",
+                                                   ">",   "-eq", "-ne", "-lt", "-le",
+                                                   "-gt", "-ge", "-nt", "-ot", "-ef"};
   return std::find(std::begin(operators), std::end(operators), text) != std::end(operators);
 }
 
@@ -295,7 +295,9 @@ Truth both(Truth a, Truth b) {
                                               : Truth::unknown;
 }
 
-Truth either(Truth a, Truth b) { return negated(both(negated(a), negated(b))); }
+Truth either(Truth a, Truth b) {
+  return negated(both(negated(a), negated(b)));
+}
 
 }  // namespace
 
@@ -392,7 +394,8 @@ class DoubleBracket {
     skip();
     begin_ = at_;
     const std::uint32_t end = end_of_word(text_, at_);
-    at_ = end > at_ ? end : static_cast<std::uint32_t>(std::min<std::size_t>(at_ + 1, text_.size()));
+    at_ =
+        end > at_ ? end : static_cast<std::uint32_t>(std::min<std::size_t>(at_ + 1, text_.size()));
     return text_.substr(begin_, at_ - begin_);
   }
   // After =~ blanks and parentheses may belong to the expression.

@@ -101,8 +101,8 @@ Script& Evaluator::new_script(std::string text, Text origin, const Source* sourc
   parse_statements(out);
   for (const Fault& fault : out.tokens.faults) {
     if (source) {
-      const std::uint32_t at = std::min<std::uint32_t>(
-          fault.at, static_cast<std::uint32_t>(out.text.size()));
+      const std::uint32_t at =
+          std::min<std::uint32_t>(fault.at, static_cast<std::uint32_t>(out.text.size()));
       report("SHL101", "script-syntax", Severity::warning, Verdict::unknown, fault.what,
              {source, at, at}, "bash would not read the script like this either");
     }
@@ -124,8 +124,7 @@ Truth Evaluator::run_script(Script& script) {
 }
 
 Evaluation Evaluator::run(const Source& source) {
-  Script& script =
-      new_script(std::string(source.text()), {}, &source, normal_path(source.name()));
+  Script& script = new_script(std::string(source.text()), {}, &source, normal_path(source.name()));
   files_[script.path] = &script;
   headers_ = std::make_shared<const std::vector<Header>>(headers_of(source));
   state_.positional_known = options_.arguments_known;

@@ -18,7 +18,9 @@ enum class Truth { no, yes, unknown };
 inline Truth negated(Truth t) {
   return t == Truth::unknown ? t : t == Truth::yes ? Truth::no : Truth::yes;
 }
-inline Truth truth(bool b) { return b ? Truth::yes : Truth::no; }
+inline Truth truth(bool b) {
+  return b ? Truth::yes : Truth::no;
+}
 
 // Output of a command substitution, or of the left side of a pipe.
 struct Capture {
@@ -37,7 +39,7 @@ struct Parameter {
 
 // Collects the words that one written word expands to.
 struct WordBuilder {
-  bool split = true;     // false: assignment values, subjects of case: one text
+  bool split = true;  // false: assignment values, subjects of case: one text
   Span written;
   std::vector<Field> done;
   Field current;
@@ -109,6 +111,7 @@ class Evaluator {
   Truth print(const std::vector<Field>& words, const Span& where);
   std::optional<Text> format(const std::vector<Field>& words, std::size_t from, const Span& where);
   void output(const Text& text, bool newline);
+  std::optional<Truth> probe(const std::string& name, const std::vector<Field>& words);
   bool output_of_tool(const std::string& name, const std::vector<Field>& words, const Span& where);
   Text joined(const std::vector<Field>& words, std::size_t from);
 
@@ -136,8 +139,8 @@ class Evaluator {
   void put_parameter(WordBuilder& out, const Parameter& value, bool quoted);
   Text substitution(std::uint32_t begin, std::uint32_t end, const Span& where, bool backtick);
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> braces(std::uint32_t begin,
-                                                                         std::uint32_t end,
-                                                                         int depth);
+                                                                           std::uint32_t end,
+                                                                           int depth);
 
   // parameter.cpp: ${...}
   Parameter lookup(const std::string& name, const Span& where);
@@ -183,8 +186,8 @@ class Evaluator {
   std::size_t steps_ = 0, held_ = 0;
   int depth_ = 0;
   bool stopped_ = false;
-  bool assume_ = false;     // in a test: what is not given is empty
-  Span condition_;          // of the unknown branch we are in
+  bool assume_ = false;  // in a test: what is not given is empty
+  Span condition_;       // of the unknown branch we are in
   std::vector<Call> chain_;
   std::vector<std::vector<Word>> around_;
   std::shared_ptr<const std::vector<Header>> headers_;

@@ -14,6 +14,11 @@ bool splits_words(const Char& c) {
   return !c.has(Char::unknown) && (c.c == ' ' || c.c == '\t' || c.c == '\n');
 }
 
+// How a text was quoted where it was written is forgotten when it is expanded.
+void requote(Char& c, bool quoted) {
+  c.flags = static_cast<std::uint8_t>(quoted ? c.flags | Char::quoted : c.flags & ~Char::quoted);
+}
+
 }  // namespace
 
 void WordBuilder::finish(const Notes& notes) {
@@ -22,8 +27,8 @@ void WordBuilder::finish(const Notes& notes) {
   }
   const std::vector<Char>& chars = current.text.chars;
   if (!chars.empty() && from_expansion) {
-    const bool all = std::all_of(chars.begin(), chars.end(),
-                                 [](const Char& c) { return c.has(Char::unknown); });
+    const bool all =
+        std::all_of(chars.begin(), chars.end(), [](const Char& c) { return c.has(Char::unknown); });
     const bool some = std::any_of(chars.begin(), chars.end(), [&](const Char& c) {
       return c.has(Char::unknown) && !c.has(Char::quoted) && !notes.notes[c.note].unknown->not_null;
     });
@@ -53,7 +58,10 @@ void Evaluator::put(WordBuilder& out, const Text& value, bool quoted) {
   }
   step(value.size() / 64);
   if (quoted || !out.split) {
-    out.current.text.append(value, quoted ? Char::quoted : 0);
+    out.current.text.append(value);
+    for (std::size_t i = out.current.text.size() - value.size(); i < out.current.text.size(); ++i) {
+      requote(out.current.text.chars[i], quoted);
+    }
     out.started = true;
     out.from_expansion = out.from_expansion && !quoted;
     return;
@@ -64,6 +72,7 @@ void Evaluator::put(WordBuilder& out, const Text& value, bool quoted) {
       continue;
     }
     out.current.text.chars.push_back(c);
+    requote(out.current.text.chars.back(), false);
     out.started = true;
   }
   out.current.text.env_default = out.current.text.env_default || value.env_default;
@@ -511,9 +520,8 @@ Text Evaluator::expand_whole(std::uint32_t begin, std::uint32_t end, bool assign
 
 Text Evaluator::substitution(std::uint32_t begin, std::uint32_t end, const Span& where,
                              bool backtick) {
-  const std::string shown =
-      std::string(backtick ? "`" : "$(") + std::string(script_->view(begin, end)) +
-      (backtick ? "`" : ")");
+  const std::string shown = std::string(backtick ? "`" : "$(") +
+                            std::string(script_->view(begin, end)) + (backtick ? "`" : ")");
   if (depth_ > 100 || !step(4)) {
     return notes_.unknown(Reason::limit, shown, where);
   }
@@ -521,9 +529,9 @@ Text Evaluator::substitution(std::uint32_t begin, std::uint32_t end, const Span&
   if (backtick) {
     Text plain;
     for (std::size_t i = 0; i < origin.size(); ++i) {
-      const bool escape = origin.chars[i].c == '\\' && i + 1 < origin.size() &&
-                          std::string_view("$`\\").find(origin.chars[i + 1].c) !=
-                              std::string_view::npos;
+      const bool escape =
+          origin.chars[i].c == '\\' && i + 1 < origin.size() &&
+          std::string_view("$`\\").find(origin.chars[i + 1].c) != std::string_view::npos;
       plain.chars.push_back(origin.chars[escape ? ++i : i]);
     }
     origin = std::move(plain);

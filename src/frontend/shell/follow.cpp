@@ -22,13 +22,17 @@ bool is_shell(std::string_view name) {
 
 // Programs that run the rest of their words.
 bool is_wrapper(std::string_view name) {
-  return one_of(name, {"srun", "mpirun", "mpiexec", "nohup", "docker", "podman", "apptainer",
-                       "singularity", "env", "sudo", "timeout", "numactl", "ssh", "ray", "uv",
-                       "kubectl", "setsid", "stdbuf", "nice", "taskset", "pdsh", "enroot", "xargs",
-                       "salloc", "nsys", "parallel", "su", "script", "unbuffer", "mpirun.real"});
+  return one_of(name,
+                {"srun",      "mpirun",      "mpiexec", "nohup",   "docker",   "podman",
+                 "apptainer", "singularity", "env",     "sudo",    "timeout",  "numactl",
+                 "ssh",       "ray",         "uv",      "kubectl", "setsid",   "stdbuf",
+                 "nice",      "taskset",     "pdsh",    "enroot",  "xargs",    "salloc",
+                 "nsys",      "parallel",    "su",      "script",  "unbuffer", "mpirun.real"});
 }
 
-std::string base_name(const Text& text) { return file_name(text.plain()); }
+std::string base_name(const Text& text) {
+  return file_name(text.plain());
+}
 
 bool looks_like_script(std::string_view word) {
   return word.size() > 3 && word[0] != '-' && word.find_first_of(":=,") == std::string_view::npos &&
@@ -288,8 +292,8 @@ bool Evaluator::source_file(const std::vector<Field>& words, const Span& where) 
     return false;
   }
   const std::string shown = to_word(words[1], notes_).shown();
-  const auto written = words[1].text.known() ? state_.files.find(words[1].text.plain())
-                                             : state_.files.end();
+  const auto written =
+      words[1].text.known() ? state_.files.find(words[1].text.plain()) : state_.files.end();
   if (written != state_.files.end()) {
     const Text text = written->second;
     return run_string(text, where, "source " + shown);

@@ -14,16 +14,16 @@ struct Launch {
   std::string framework;  // megatron-lm | megatron-bridge | verl; empty: some other program
   std::string program;    // pretrain_gpt.py as written, or the module: verl.trainer.main_ppo
   Span program_span;
-  bool module = false;    // run with -m
-  std::vector<Word> arguments;  // what the program finds in sys.argv[1:]
-  std::vector<Fact> facts;      // world_size, nnodes, nproc_per_node, env.NAME
-  std::vector<Word> launcher;   // the words before the program, outermost first
+  bool module = false;                   // run with -m
+  std::vector<Word> arguments;           // what the program finds in sys.argv[1:]
+  std::vector<Fact> facts;               // world_size, nnodes, nproc_per_node, env.NAME
+  std::vector<Word> launcher;            // the words before the program, outermost first
   std::vector<Environment> environment;  // as the program finds it, and what it does not
   std::vector<Call> chain;
-  Span span;              // the command
+  Span span;  // the command
   bool conditional = false;
   Span condition;
-  std::string instance;   // "command 2" of those that launch, empty when there is one only
+  std::string instance;  // "command 2" of those that launch, empty when there is one only
 };
 
 // True when the command starts a Python program; cheap, for guards.

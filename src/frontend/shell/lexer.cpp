@@ -7,7 +7,9 @@
 namespace shardlint::shell {
 namespace {
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+bool blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 
 bool metacharacter(char c) {
   return blank(c) || c == '\n' || c == ';' || c == '&' || c == '|' || c == '<' || c == '>' ||
@@ -16,15 +18,15 @@ bool metacharacter(char c) {
 
 bool is_reserved(std::string_view word) {
   static constexpr std::array<std::string_view, 17> words = {
-      "if", "then", "else",   "elif",     "fi", "for", "while", "until", "do",
-      "done", "case", "esac", "select", "function", "{",  "}",   "!"};
+      "if",   "then", "else", "elif",   "fi",       "for", "while", "until", "do",
+      "done", "case", "esac", "select", "function", "{",   "}",     "!"};
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // After these a command may begin.
 bool opens_command(std::string_view word) {
-  static constexpr std::array<std::string_view, 9> words = {"if", "then", "else",  "elif", "while",
-                                                            "until", "do", "{", "!"};
+  static constexpr std::array<std::string_view, 9> words = {
+      "if", "then", "else", "elif", "while", "until", "do", "{", "!"};
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -151,10 +153,10 @@ std::uint32_t Lexer::dollar_end(std::uint32_t i) {
   if (name > 0) {
     return i + 1 + static_cast<std::uint32_t>(name);
   }
-  return i + (next != '\0' && std::string_view("@*#?-$!0123456789").find(next) !=
-                                  std::string_view::npos
-                  ? 2
-                  : 1);
+  return i +
+         (next != '\0' && std::string_view("@*#?-$!0123456789").find(next) != std::string_view::npos
+              ? 2
+              : 1);
 }
 
 std::uint32_t Lexer::parameter_end(std::uint32_t i) {
@@ -415,8 +417,8 @@ bool Lexer::control(bool nested) {
       }
       parentheses_ = std::max(0, parentheses_ - 1);
     }
-    if (expect_ == Expect::pattern && (pattern_end || (!cases_.empty() &&
-                                                      parentheses_ == cases_.back()))) {
+    if (expect_ == Expect::pattern &&
+        (pattern_end || (!cases_.empty() && parentheses_ == cases_.back()))) {
       expect_ = Expect::nothing;
       push(Token::Kind::control, at_, at_ + 1);
       ++at_;

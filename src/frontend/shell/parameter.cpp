@@ -21,9 +21,10 @@ Field field_of(Text text, const Span& written = {}) {
 // Always there where a job runs, and never ours to say.
 bool set_by_machine(std::string_view name) {
   static constexpr std::string_view names[] = {
-      "HOME",    "PWD",   "USER",     "HOSTNAME", "LOGNAME", "SHELL",   "PATH",  "OLDPWD",
-      "TMPDIR",  "RANDOM", "SECONDS", "BASHPID",  "PPID",    "UID",     "EUID",  "LINENO",
-      "OSTYPE",  "HOSTTYPE", "MACHTYPE", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM", "TERM"};
+      "HOME",     "PWD",          "USER",          "HOSTNAME", "LOGNAME", "SHELL",
+      "PATH",     "OLDPWD",       "TMPDIR",        "RANDOM",   "SECONDS", "BASHPID",
+      "PPID",     "UID",          "EUID",          "LINENO",   "OSTYPE",  "HOSTTYPE",
+      "MACHTYPE", "EPOCHSECONDS", "EPOCHREALTIME", "SRANDOM",  "TERM"};
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
@@ -153,11 +154,11 @@ Parameter Evaluator::special(char name, const Span& where) {
       if (state_.positional_known || assume_) {
         const bool open = std::any_of(state_.positional.begin(), state_.positional.end(),
                                       [](const Field& f) { return f.open || f.conditional; });
-        Text text = open ? notes_.unknown(Reason::argument, shown, where)
-                         : notes_.computed(std::to_string(state_.positional_known
-                                                              ? state_.positional.size()
-                                                              : 0),
-                                           where);
+        Text text =
+            open ? notes_.unknown(Reason::argument, shown, where)
+                 : notes_.computed(
+                       std::to_string(state_.positional_known ? state_.positional.size() : 0),
+                       where);
         out.fields.push_back(field_of(std::move(text)));
         return out;
       }
@@ -337,8 +338,7 @@ Parameter Evaluator::defaulted(Parameter value, const std::string& name, char op
   if (present == Truth::unknown) {
     Parameter out;
     out.set = true;
-    out.fields.push_back(field_of(notes_.unknown(
-        Reason::branch, "${" + name + "...}", where)));
+    out.fields.push_back(field_of(notes_.unknown(Reason::branch, "${" + name + "...}", where)));
     return out;
   }
   switch (op) {
@@ -388,17 +388,17 @@ Text Evaluator::trimmed(const Text& value, const Text& pattern, bool front, bool
     Truth hit = matches(pattern, part);
     if (hit == Truth::unknown && !part.empty()) {
       // A leading or trailing * takes whatever is unknown; only the known end decides.
-      const bool star = !pattern.empty() && !pattern.chars[front ? 0 : pattern.size() - 1].has(
-                                                Char::quoted) &&
+      const bool star = !pattern.empty() &&
+                        !pattern.chars[front ? 0 : pattern.size() - 1].has(Char::quoted) &&
                         pattern.chars[front ? 0 : pattern.size() - 1].c == '*';
-      const Text rest = front ? pattern.slice(1, pattern.size())
-                              : pattern.slice(0, pattern.size() - 1);
+      const Text rest =
+          front ? pattern.slice(1, pattern.size()) : pattern.slice(0, pattern.size() - 1);
       const bool plain = std::none_of(rest.chars.begin(), rest.chars.end(), [](const Char& c) {
         return !c.has(Char::quoted) && (c.c == '*' || c.c == '?' || c.c == '[');
       });
       if (star && plain && rest.size() <= part.size()) {
-        const Text end = front ? part.slice(part.size() - rest.size(), part.size())
-                               : part.slice(0, rest.size());
+        const Text end =
+            front ? part.slice(part.size() - rest.size(), part.size()) : part.slice(0, rest.size());
         if (end.known()) {
           hit = truth(end.plain() == rest.plain());
         }
@@ -642,8 +642,8 @@ Parameter Evaluator::parameter(std::uint32_t begin, std::uint32_t end, const Spa
     if (!target.known() || !is_name(target.plain())) {
       Parameter out;
       out.set = true;
-      out.fields.push_back(field_of(
-          notes_.unknown(Reason::dynamic, std::string(where.text()), where)));
+      out.fields.push_back(
+          field_of(notes_.unknown(Reason::dynamic, std::string(where.text()), where)));
       return out;
     }
     name = target.plain();
@@ -653,19 +653,18 @@ Parameter Evaluator::parameter(std::uint32_t begin, std::uint32_t end, const Spa
   if (length) {
     Parameter out;
     out.set = true;
-    const bool fixed = std::none_of(value.fields.begin(), value.fields.end(), [](const Field& f) {
-      return f.open || f.conditional;
-    });
+    const bool fixed = std::none_of(value.fields.begin(), value.fields.end(),
+                                    [](const Field& f) { return f.open || f.conditional; });
     if (whole_list) {
-      out.fields.push_back(field_of(
-          fixed ? notes_.computed(std::to_string(value.fields.size()), where)
-                : notes_.unknown(Reason::branch, std::string(where.text()), where)));
+      out.fields.push_back(
+          field_of(fixed ? notes_.computed(std::to_string(value.fields.size()), where)
+                         : notes_.unknown(Reason::branch, std::string(where.text()), where)));
     } else {
       const Text text_value = value.fields.empty() ? Text{} : value.fields.front().text;
       const bool known = text_value.known() && !(value.from_environment && !assume_);
-      out.fields.push_back(field_of(
-          known ? notes_.computed(std::to_string(text_value.size()), where)
-                : notes_.unknown(Reason::environment, std::string(where.text()), where)));
+      out.fields.push_back(
+          field_of(known ? notes_.computed(std::to_string(text_value.size()), where)
+                         : notes_.unknown(Reason::environment, std::string(where.text()), where)));
     }
     return out;
   }
@@ -709,8 +708,8 @@ Parameter Evaluator::parameter(std::uint32_t begin, std::uint32_t end, const Spa
       from = from > 0 ? from - 1 : 0;
     }
     std::vector<Field> part;
-    for (std::size_t k = from;
-         k < out.fields.size() && k - from < static_cast<std::size_t>(*count); ++k) {
+    for (std::size_t k = from; k < out.fields.size() && k - from < static_cast<std::size_t>(*count);
+         ++k) {
       part.push_back(out.fields[k]);
     }
     if (positional && !state_.positional_known && !assume_) {
@@ -720,8 +719,8 @@ Parameter Evaluator::parameter(std::uint32_t begin, std::uint32_t end, const Spa
     return out;
   }
   for (Field& field : out.fields) {
-    field.text = changed(field.text, operation, i + op_length > end ? end : i + op_length, end,
-                         where);
+    field.text =
+        changed(field.text, operation, i + op_length > end ? end : i + op_length, end, where);
   }
   return out;
 }

@@ -126,6 +126,8 @@ void Evaluator::branch(const Span& condition,
   std::optional<State> after;
   Flow common = Flow::none;
   bool first = true, all_left = true, launched = false;
+  const Text printed = capture_ ? capture_->text : Text{};
+  std::optional<std::string> output;
   for (const auto& alternative : alternatives) {
     state_ = before;
     environment_changed_ = true;
@@ -134,6 +136,13 @@ void Evaluator::branch(const Span& condition,
     const std::size_t commands = out_.commands.size();
     alternative();
     launched = launched || launched_since(commands);
+    if (capture_) {  // what is printed on either side must be the same to be known
+      const std::string text = capture_->text.plain();
+      capture_->unknown = capture_->unknown || (output && *output != text) ||
+                          (text.size() != printed.size() && !capture_->text.known());
+      output = text;
+      capture_->text = printed;
+    }
     if (flow_ == Flow::none) {
       all_left = false;
       after = after ? merge(*after, state_, condition, notes_) : state_;
@@ -142,6 +151,10 @@ void Evaluator::branch(const Span& condition,
     }
     first = false;
     step(1 + state_.variables.size() / 16);
+  }
+  if (output && output->size() > printed.size()) {
+    capture_->text.append(
+        notes_.computed(std::string_view(*output).substr(printed.size()), condition));
   }
   condition_ = outer;
   flow_ = all_left && (launched || common != Flow::exited) ? common : Flow::none;
@@ -188,9 +201,9 @@ Truth Evaluator::pipeline(const Statement& statement) {
     environment_changed_ = true;
     flow_ = Flow::none;
     if (!last) {
-      input_ = capture.unknown
-                   ? unknown(Reason::command, statement.children[i].begin, statement.children[i].end)
-                   : capture.text;
+      input_ = capture.unknown ? unknown(Reason::command, statement.children[i].begin,
+                                         statement.children[i].end)
+                               : capture.text;
     }
   }
   capture_ = outer;
@@ -337,7 +350,8 @@ Truth Evaluator::for_loop(const Statement& statement) {
     return Truth::yes;
   }
   // How often it runs is not known: not at all, or once with an unknown value.
-  branch(where, {[] {}, [&] {
+  branch(where, {[] {},
+                 [&] {
                    Field field;
                    field.text = notes_.unknown(Reason::dynamic, "$" + name, where);
                    set(field);

@@ -19,10 +19,10 @@ namespace shardlint::shell {
 struct Environment {
   std::string name;
   Word value;
-  Span set_at;            // the assignment or the unset
-  bool unset = false;     // certainly not there
-  bool exported = true;   // false: set in the script, but the command does not see it
-  bool prefix = false;    // NAME=value before this very command
+  Span set_at;           // the assignment or the unset
+  bool unset = false;    // certainly not there
+  bool exported = true;  // false: set in the script, but the command does not see it
+  bool prefix = false;   // NAME=value before this very command
 };
 
 // One step from the file that was asked for to where a command stands.

@@ -11,8 +11,9 @@ bool same(const Char& a, const Char& b) {
 }
 
 bool same(const Text& a, const Text& b) {
-  return a.size() == b.size() && std::equal(a.chars.begin(), a.chars.end(), b.chars.begin(),
-                                            [](const Char& x, const Char& y) { return same(x, y); });
+  return a.size() == b.size() &&
+         std::equal(a.chars.begin(), a.chars.end(), b.chars.begin(),
+                    [](const Char& x, const Char& y) { return same(x, y); });
 }
 
 bool same(const Field& a, const Field& b) {

@@ -18,25 +18,25 @@ struct Statement;
 
 struct Variable {
   enum class Kind { scalar, array, map } kind = Kind::scalar;
-  std::vector<Field> values;        // a scalar has one
-  std::vector<std::string> keys;    // of a map, beside `values`
+  std::vector<Field> values;      // a scalar has one
+  std::vector<std::string> keys;  // of a map, beside `values`
   bool exported = false;
-  bool unset = false;               // `unset NAME`: certainly not there
-  bool integer = false;             // declare -i
-  Span set_at;                      // the assignment
+  bool unset = false;    // `unset NAME`: certainly not there
+  bool integer = false;  // declare -i
+  Span set_at;           // the assignment
 
-  const Text& scalar() const;       // the first value, or an empty text
+  const Text& scalar() const;  // the first value, or an empty text
 };
 using VariablePtr = std::shared_ptr<const Variable>;
 
 struct State {
   std::map<std::string, VariablePtr> variables;
   std::vector<Field> positional;
-  bool positional_known = false;    // false: the script's own arguments, which were not given
+  bool positional_known = false;  // false: the script's own arguments, which were not given
   std::map<std::string, std::pair<Script*, const Statement*>> functions;  // where, body
   std::map<std::string, Text> files;  // written by the script: cat > job.sh <<EOF
-  std::string directory;            // as seen from here; empty when unknown
-  bool export_all = false;          // set -a
+  std::string directory;              // as seen from here; empty when unknown
+  bool export_all = false;            // set -a
   // What `local` hides, innermost function last.
   std::vector<std::map<std::string, VariablePtr>> hidden;
 

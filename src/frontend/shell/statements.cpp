@@ -34,7 +34,9 @@ std::vector<TSNode> children(TSNode node) {
   return out;
 }
 
-bool is(TSNode node, const char* type) { return std::strcmp(ts_node_type(node), type) == 0; }
+bool is(TSNode node, const char* type) {
+  return std::strcmp(ts_node_type(node), type) == 0;
+}
 
 class Builder {
  public:
@@ -240,10 +242,10 @@ Statement Builder::case_item(TSNode node, int depth) {
 Statement Builder::case_clause(TSNode node, int depth) {
   Statement out = start(node, Statement::Kind::case_clause);
   out.first = token_at(out.begin) + 1;
-  out.first = std::min<std::uint32_t>(
-      out.first, static_cast<std::uint32_t>(script_.tokens.tokens.size()));
-  out.last = std::min<std::uint32_t>(
-      out.first + 1, static_cast<std::uint32_t>(script_.tokens.tokens.size()));
+  out.first =
+      std::min<std::uint32_t>(out.first, static_cast<std::uint32_t>(script_.tokens.tokens.size()));
+  out.last = std::min<std::uint32_t>(out.first + 1,
+                                     static_cast<std::uint32_t>(script_.tokens.tokens.size()));
   for (const TSNode& child : children(node)) {
     if (is(child, "case_item")) {
       out.children.push_back(case_item(child, depth));

@@ -15,21 +15,21 @@ namespace shardlint::shell {
 
 struct Statement {
   enum class Kind {
-    command,        // tokens [first, last)
-    sequence,       // children in order
-    both,           // a && b
-    either,         // a || b
-    pipeline,       // children
-    negation,       // one child
-    if_clause,      // condition, body, [condition, body]..., [else body]
-    while_loop,     // condition, body
-    until_loop,     // condition, body
-    for_loop,       // tokens: name, words...; child: body
-    case_clause,    // tokens: the subject; children: case_item
-    case_item,      // tokens: patterns; child: body
-    function,       // tokens: the name; child: body
-    group,          // { ...; }: children
-    subshell,       // ( ... ): children
+    command,      // tokens [first, last)
+    sequence,     // children in order
+    both,         // a && b
+    either,       // a || b
+    pipeline,     // children
+    negation,     // one child
+    if_clause,    // condition, body, [condition, body]..., [else body]
+    while_loop,   // condition, body
+    until_loop,   // condition, body
+    for_loop,     // tokens: name, words...; child: body
+    case_clause,  // tokens: the subject; children: case_item
+    case_item,    // tokens: patterns; child: body
+    function,     // tokens: the name; child: body
+    group,        // { ...; }: children
+    subshell,     // ( ... ): children
     not_understood,
   };
   Kind kind = Kind::sequence;
@@ -37,17 +37,17 @@ struct Statement {
   std::uint32_t first = 0, last = 0;
   std::vector<std::uint32_t> redirects;  // of compound statements: token indices
   std::vector<Statement> children;
-  bool has_words = false;     // for_loop: `in` was there
-  bool background = false;    // ended by &
+  bool has_words = false;   // for_loop: `in` was there
+  bool background = false;  // ended by &
 };
 
 // A text that is read as bash: a file, or what eval, bash -c or a here-document hands over.
 struct Script {
   std::string text;
-  Text origin;                // where the characters stand; empty for a file: at their own offset
+  Text origin;  // where the characters stand; empty for a file: at their own offset
   const Source* source = nullptr;
   std::uint16_t source_id = 0;
-  std::string path;           // as seen from here; empty when it is no file
+  std::string path;  // as seen from here; empty when it is no file
   Tokens tokens;
   Statement program;
   bool too_deep = false;

@@ -133,8 +133,7 @@ bool joins(const Char& last, const Char& next) {
       (last.flags | Char::quoted) != (next.flags | Char::quoted) || last.note != next.note) {
     return false;
   }
-  return last.has(Char::nowhere) ||
-         (last.source == next.source && last.offset + 1 == next.offset);
+  return last.has(Char::nowhere) || (last.source == next.source && last.offset + 1 == next.offset);
 }
 
 Piece to_piece(const Char& first, const Notes& notes, bool in_conditional_word) {

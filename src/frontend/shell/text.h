@@ -30,7 +30,7 @@ struct Text {
 
   bool empty() const { return chars.empty(); }
   std::size_t size() const { return chars.size(); }
-  bool known() const;    // no unknown and no conditional character
+  bool known() const;         // no unknown and no conditional character
   std::string plain() const;  // unknown characters as Word::unknown_mark
   Text slice(std::size_t begin, std::size_t end) const;
   void append(const Text& other, std::uint8_t flags = 0);
@@ -38,8 +38,8 @@ struct Text {
 
 // What characters that are not simply copied from a place have to say.
 struct CharNote {
-  Span span;                                // the expression that made them
-  std::shared_ptr<const Unknown> unknown;   // null: computed, or conditional text
+  Span span;                               // the expression that made them
+  std::shared_ptr<const Unknown> unknown;  // null: computed, or conditional text
   std::string path;  // unknown text that is a path: where it lies as seen from here, else empty
 };
 
