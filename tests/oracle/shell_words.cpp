@@ -19,9 +19,12 @@ nlohmann::json json_of(const Word& word) {
     }
   }
   return {{"text", word.text()},
-          {"reasons", reasons},   {"shown", word.shown()},
-          {"known", word.known()}, {"conditional", word.conditional},
-          {"open", word.open},     {"env_default", word.env_default}};
+          {"reasons", reasons},
+          {"shown", word.shown()},
+          {"known", word.known()},
+          {"conditional", word.conditional},
+          {"open", word.open},
+          {"env_default", word.env_default}};
 }
 
 void print(const std::string& path) {

@@ -412,8 +412,10 @@ Text Evaluator::arithmetic_text(std::uint32_t begin, std::uint32_t end, const Sp
   std::shared_ptr<const Unknown> why;
   const std::optional<std::int64_t> value = arithmetic(inside.current.text, &env_default, &why);
   if (!value) {
-    return notes_.unknown(why ? why->reason : Reason::dynamic,
-                          "$((" + std::string(script_->view(begin, end)) + "))", where);
+    Text out = notes_.unknown(why ? why->reason : Reason::dynamic,
+                              "$((" + std::string(script_->view(begin, end)) + "))", where);
+    notes_.never_empty();
+    return out;
   }
   Text out = notes_.computed(std::to_string(*value), where);
   if (env_default) {

@@ -379,9 +379,7 @@ bool Evaluator::output_of_tool(const std::string& name, const std::vector<Field>
       (name == "git" && words.size() == 3 && words[2].text.plain() == "--show-toplevel")) {
     const std::string path = name == "pwd" ? state_.directory : std::string();
     output(notes_.unknown(Reason::machine, "$(" + name + ")", where, path), true);
-    Unknown why = *notes_.notes.back().unknown;
-    why.not_null = true;
-    notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+    notes_.never_empty();
     return true;
   }
   for (const std::string_view clock : {"date", "hostname", "whoami", "nproc", "mktemp", "uname",
@@ -422,9 +420,7 @@ bool Evaluator::output_of_tool(const std::string& name, const std::vector<Field>
       output(notes_.unknown(Reason::machine, "$(" + name + " ...)", where,
                             name == "dirname" ? parent_path(path) : path),
              true);
-      Unknown why = *notes_.notes.back().unknown;
-      why.not_null = true;
-      notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+      notes_.never_empty();
       return true;
     }
     return false;

@@ -360,8 +360,8 @@ std::shared_ptr<const std::vector<Environment>> Evaluator::environment() {
   auto out = std::make_shared<std::vector<Environment>>();
   for (const auto& [name, variable] : state_.variables) {
     const bool seen = variable->exported && !variable->unset;
-    if ((!seen && !concerns_training(name)) || (variable->unset && !variable->set_at) ||
-        variable->kind != Variable::Kind::scalar) {
+    if ((!seen && !variable->unset && !concerns_training(name)) ||
+        (variable->unset && !variable->set_at) || variable->kind != Variable::Kind::scalar) {
       continue;
     }
     Environment entry;
@@ -429,11 +429,14 @@ Truth Evaluator::command(const Statement& statement) {
   }
   const Span where = span(statement.begin, statement.end);
   const std::optional<Text> outer_input = input_;
-  if (std::optional<Text> input = input_of(tokens)) {
-    input_ = std::move(input);
+  const std::optional<Text> own_input = input_of(tokens);
+  if (own_input) {
+    input_ = own_input;
   }
   const auto leave = [&](Truth status) {
-    input_ = outer_input;
+    if (own_input) {  // else it may have read from what is around
+      input_ = outer_input;
+    }
     return status;
   };
   if (first == tokens.size()) {

@@ -188,9 +188,8 @@ std::optional<std::size_t> Peeler::next_program(std::size_t from) const {
          name.find_first_of("=:") == std::string::npos)) {
       return i;
     }
-    const bool after_wrapper = i > from || from == 0;
-    if (is_wrapper(name) && after_wrapper && words_[i].text().find('=') == std::string::npos &&
-        name != "script" && name != "time") {
+    if (is_wrapper(name) && words_[i].text().find('=') == std::string::npos && name != "script" &&
+        name != "time") {
       return i;
     }
     if (i > 0 && (words_[i].text() == "-m" || words_[i].text() == "--module") &&
@@ -633,7 +632,14 @@ std::optional<Launch> launch_of(const Command& command) {
     Peeler(around).wrappers_only(world);
     out.launcher.insert(out.launcher.end(), around.begin(), around.end());
   }
-  if (command.headers && world.slurm) {
+  out.span = command.span;
+  out.chain = command.chain;
+  out.conditional = command.conditional;
+  out.condition = command.condition;
+  if (!Peeler(command.words).run(0, world, out)) {
+    return std::nullopt;
+  }
+  if (command.headers && world.slurm && !world.launcher) {
     for (const Header& header : *command.headers) {
       const std::string option = header.option.text();
       std::optional<Word>* const slot = option == "--nodes" || option == "-N" ? &world.nodes
@@ -644,13 +650,6 @@ std::optional<Launch> launch_of(const Command& command) {
         *slot = header.value;
       }
     }
-  }
-  out.span = command.span;
-  out.chain = command.chain;
-  out.conditional = command.conditional;
-  out.condition = command.condition;
-  if (!Peeler(command.words).run(0, world, out)) {
-    return std::nullopt;
   }
   out.framework = framework_of(out);
   add_environment(world, command, out);

@@ -112,9 +112,7 @@ Parameter Evaluator::lookup(const std::string& name, const Span& where) {
     const bool here = name == "PWD" && !state_.directory.empty();
     Text text = notes_.unknown(Reason::environment, "$" + name, where,
                                here ? state_.directory : std::string());
-    Unknown why = *notes_.notes.back().unknown;
-    why.not_null = true;
-    notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+    notes_.never_empty();
     out.fields.push_back(field_of(std::move(text)));
     return out;
   }
@@ -167,9 +165,7 @@ Parameter Evaluator::special(char name, const Span& where) {
     case '0': {
       const std::string path = script_->path;
       Text text = notes_.unknown(Reason::machine, "$0", where, path);
-      Unknown why = *notes_.notes.back().unknown;
-      why.not_null = true;
-      notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+      notes_.never_empty();
       out.fields.push_back(field_of(std::move(text)));
       return out;
     }
@@ -183,9 +179,7 @@ Parameter Evaluator::special(char name, const Span& where) {
     case '$':
     case '!': {
       out.fields.push_back(field_of(notes_.unknown(Reason::machine, shown, where)));
-      Unknown why = *notes_.notes.back().unknown;
-      why.not_null = true;
-      notes_.notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+      notes_.never_empty();
       return out;
     }
     default:

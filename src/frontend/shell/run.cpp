@@ -407,6 +407,7 @@ Truth Evaluator::while_loop(const Statement& statement) {
   const Statement& condition = statement.children[0];
   bool stop = false;
   for (int round = 0; !stop && !stopped_; ++round) {
+    const State before = state_;
     Truth holds = sequence(condition.children);
     if (flow_ != Flow::none) {
       return Truth::unknown;
@@ -421,7 +422,6 @@ Truth Evaluator::while_loop(const Statement& statement) {
       return Truth::unknown;
     }
     const std::size_t commands = out_.commands.size();
-    const State before = state_;
     loop_body(statement.children[1], stop);
     if (flow_ == Flow::exited && !launched_since(commands)) {  // a guard, as in if
       state_ = before;

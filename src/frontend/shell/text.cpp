@@ -62,6 +62,12 @@ Text Notes::unknown(Reason reason, std::string detail, const Span& where, std::s
   return out;
 }
 
+void Notes::never_empty() {
+  Unknown why = *notes.back().unknown;
+  why.not_null = true;
+  notes.back().unknown = std::make_shared<Unknown>(std::move(why));
+}
+
 Text Notes::computed(std::string_view text, const Span& where) {
   notes.push_back({where, nullptr, {}});
   Text out;

@@ -50,6 +50,7 @@ struct Notes {
 
   std::uint16_t source_id(const Source& source);
   Text unknown(Reason reason, std::string detail, const Span& where, std::string path = {});
+  void never_empty();  // the unknown text that was made last
   Text computed(std::string_view text, const Span& where);
   Span place(const Char& c) const;
   // The smallest span that holds these characters if all are of one source, in order.
