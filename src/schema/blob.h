@@ -3,7 +3,8 @@
 //
 //   pool      count, then every length, then the bytes; strings below are indices into it
 //   head      repository, number of versions, each: version, commit, released (1 byte)
-//   sections  keys, options, sections, classes, fields, files; each: number of rows, each row:
+//   sections  keys, options, sections, classes, fields, files, leaves; each: number of rows, each
+//   row:
 //             its length in bytes, the mask of versions (bit i = version i), its content
 //   renames   count, each: old, new, note
 //   canonical count, each: name, spellings

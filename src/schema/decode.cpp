@@ -132,12 +132,18 @@ struct SchemaBuilder {
       TreeFile file;
       file.path = in.string();
       file.package = in.string();
-      Value defaults = in.value(), body = in.value();
-      if (const List* list = defaults.if_list())
+      const Value defaults = in.value();
+      if (const List* list = defaults.if_list()) {
         file.defaults = *list;
-      if (const Map* map = body.if_map())
-        file.body = *map;
+      }
       tables.files.push_back(std::move(file));
+    });
+    section(tables.leaves, [&] {
+      Schema::Tables::Leaf leaf;
+      leaf.file = in.string();
+      leaf.key = in.string();
+      leaf.value = in.value();
+      tables.leaves.push_back(std::move(leaf));
     });
     for (std::uint64_t n = in.number(); n > 0; --n) {
       Rename rename;
@@ -149,6 +155,33 @@ struct SchemaBuilder {
       tables.canonical.emplace_back(name, strings());
     }
     index();
+  }
+
+  // Leaves with a common path, `depth` characters of which are done, as nested mappings.
+  static Map nested(std::span<const Schema::Tables::Leaf> leaves, std::size_t depth) {
+    Map out;
+    std::vector<bool> done(leaves.size());
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      if (done[i]) {
+        continue;
+      }
+      const std::string_view rest = leaves[i].key.substr(depth);
+      const std::size_t dot = rest.find('.');
+      if (dot == std::string_view::npos) {
+        out.emplace_back(rest, leaves[i].value);
+        continue;
+      }
+      const std::string_view start = leaves[i].key.substr(0, depth + dot + 1);
+      std::vector<Schema::Tables::Leaf> inner;
+      for (std::size_t k = i; k < leaves.size(); ++k) {
+        if (leaves[k].key.starts_with(start)) {
+          inner.push_back(leaves[k]);
+          done[k] = true;
+        }
+      }
+      out.emplace_back(rest.substr(0, dot), Value(nested(inner, start.size())));
+    }
+    return out;
   }
 
   // Keys, classes, fields and files come sorted.
@@ -163,6 +196,14 @@ struct SchemaBuilder {
         ++field;
       }
       info.own_fields = {first, field};
+    }
+    auto leaf = tables.leaves.begin();
+    for (TreeFile& file : tables.files) {
+      const auto first = leaf;
+      while (leaf != tables.leaves.end() && leaf->file == file.path) {
+        ++leaf;
+      }
+      file.body = nested({first, leaf}, 0);
     }
     section_keys();
     for (std::size_t i = 0; i < out.options_.size(); ++i) {

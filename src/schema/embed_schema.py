@@ -137,16 +137,19 @@ def class_row(packer, row):
 
 
 def tree_file(packer, row):
-    defaults = row.get("defaults", [])
-    out = packer.string(row["file"]) + packer.string(row.get("package", ""))
-    return out + packer.value(defaults) + packer.value(row.get("body", {}))
+    return (packer.string(row["file"]) + packer.string(row.get("package", "")) +
+            packer.value(row.get("defaults", [])))
+
+
+def leaf(packer, row):
+    return packer.string(row["file"]) + packer.string(row["key"]) + packer.value(row["default"])
 
 
 def sections(packer, data, versions):
     """Every section: number of rows, then each row's length, version mask and content."""
     order = {"keys": lambda r: r["name"].encode(), "classes": lambda r: r["class"].encode(),
              "fields": lambda r: (r["class"].encode(), r["name"].encode()),
-             "files": lambda r: r["file"].encode()}  # as the reader searches them
+             "files": lambda r: r["file"].encode(), "leaves": lambda r: r["file"].encode()}  # as the reader searches them
     packers = [
         ("keys", lambda r: key(packer, r, r["name"])),
         ("options", lambda r: option(packer, r)),
@@ -154,6 +157,7 @@ def sections(packer, data, versions):
         ("classes", lambda r: class_row(packer, r)),
         ("fields", lambda r: field(packer, r)),
         ("files", lambda r: tree_file(packer, r)),
+        ("leaves", lambda r: leaf(packer, r)),
     ]
     out = b""
     for name, pack in packers:

@@ -43,6 +43,11 @@ struct Schema::Tables {
   std::vector<std::pair<std::string_view, std::span<const std::string_view>>> sections;
   std::vector<std::pair<std::string_view, std::size_t>> flags;  // sorted, into options_
   std::vector<TreeFile> files;                                  // sorted by path
+  struct Leaf {
+    std::string_view file, key;
+    Value value;
+  };
+  std::vector<Leaf> leaves;  // of the files, by file
   std::vector<Rename> renames;
   // canonical name -> spellings, and back; both sorted
   std::vector<std::pair<std::string_view, std::span<const std::string_view>>> canonical;
