@@ -1,0 +1,33 @@
+#include "frontend/overrides/hydra_errors.h"
+
+namespace shardlint {
+
+Diagnostic& HydraErrors::add(const char* code, const char* name, const Word& word, const Span& at,
+                             std::string message, std::string_view key) {
+  Diagnostic d;
+  d.code = code;
+  d.name = name;
+  d.message = std::move(message);
+  d.where = locate(at ? at : word.span());
+  d.framework = schema_.framework();
+  d.framework_version = schema_.version();
+  d.key.path = key;
+  d.key.canonical = schema_.canonical(key);
+  d.key.origin = "override";
+  if (word.conditional) {  // refused on some paths only
+    d.severity = Severity::warning;
+    d.verdict = Verdict::unknown;
+    d.unknowns.push_back({word.shown(), "branch", "it is there under a condition that is not known",
+                          locate(word.condition)});
+  }
+  return out_.emplace_back(std::move(d));
+}
+
+void HydraErrors::fix(Diagnostic& d, std::string title, Safety safety, const Span& where,
+                      std::string text) {
+  if (where) {
+    d.fixes.push_back({std::move(title), safety, {{locate(where), std::move(text)}}});
+  }
+}
+
+}  // namespace shardlint
