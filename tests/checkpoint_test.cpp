@@ -19,6 +19,7 @@
 #include "checkpoint/fault.h"
 #include "checkpoint/metadata_writer.h"
 #include "checkpoint/pickle.h"
+#include "checkpoint/plan.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/scan.h"
 #include "checkpoint/sha256.h"
@@ -490,6 +491,108 @@ TEST_SUITE("checkpoint") {
         CHECK(at == volume(shape).value());
       }
     }
+  }
+
+  TEST_CASE("a configuration against the checkpoint that it resumes from") {
+    // A torch_dist checkpoint saved with TP 1, 2 layers and bucketed optimizer state.
+    const Folder folder;
+    WritePlan plan = two_ranks();
+    using Field = std::pair<std::string, Leaf>;
+    const Leaf args{Leaf::Namespace{{Field{"num_layers", {std::int64_t{2}}},
+                                     Field{"hidden_size", {std::int64_t{64}}},
+                                     Field{"num_attention_heads", {std::int64_t{4}}},
+                                     Field{"tensor_model_parallel_size", {std::int64_t{1}}},
+                                     Field{"pipeline_model_parallel_size", {std::int64_t{1}}},
+                                     Field{"no_save_optim", {false}}}}};
+    const Leaf content{Leaf::Dict{{Field{"distrib_optim_sharding_type", {"dp_reshardable"s}}}}};
+    const Leaf common{
+        Leaf::List{{Leaf{Leaf::Dict{{Field{"args", args}, Field{"iteration", {std::int64_t{7}}},
+                                     Field{"content_metadata", content}}}}}}};
+    plan.objects = {{"common_state/shard_0_1", common, {}},
+                    {"optimizer.distributed.dp_group_idx_0.k/shard_0_1", {std::int64_t{1}}, {}}};
+    write(folder.path + "/iter_0000007", plan);
+    std::ofstream(folder.path + "/iter_0000007/metadata.json")
+        << R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})";
+    std::ofstream(folder.path + "/latest_checkpointed_iteration.txt") << "7";
+    CHECK(findings(folder.path, folder.path).empty());
+
+    using Set = std::vector<std::pair<std::string, Value>>;
+    struct Row {
+      const char* framework;
+      bool closed;
+      Set set;
+      std::string expected;
+    };
+    const Row rows[] = {
+        {"megatron-lm", true, {{"num_layers", 2}, {"hidden_size", 64}}, ""},
+        {"megatron-lm",
+         true,
+         {{"num_layers", 4}},
+         "CKD204 num_layers is 4, the checkpoint was saved with 2"},
+        {"megatron-lm", true, {{"num_layers", 4}, {"finetune", true}}, ""},
+        {"megatron-lm", true, {{"num_layers", unknown(Reason::environment, "$LAYERS")}}, ""},
+        {"megatron-lm", true, {{"tensor_model_parallel_size", 2}}, ""},
+        {"megatron-lm",
+         true,
+         {{"tensor_model_parallel_size", 2}, {"use_distributed_optimizer", true}},
+         "CKD203 tensor and pipeline sizes are 2 and 1, the checkpoint was saved with 1 and 1, and "
+         "the optimizer state was saved as dp_reshardable, which cannot be resharded"},
+        {"megatron-lm",
+         true,
+         {{"tensor_model_parallel_size", 2},
+          {"use_distributed_optimizer", true},
+          {"no_load_optim", true}},
+         ""},
+        {"megatron-lm",
+         false,
+         {{"tensor_model_parallel_size", 2}, {"use_distributed_optimizer", true}},
+         ""},
+        {"megatron-lm",
+         true,
+         {{"ckpt_format", "torch"}},
+         "CKD201 the checkpoint is torch_dist; with ckpt_format torch it is loaded only under "
+         "--auto-detect-ckpt-format"},
+        {"megatron-lm",
+         true,
+         {{"ckpt_step", 9}},
+         "CKD206 iteration 9 is not among those saved, the newest is 7"},
+        {"megatron-lm",
+         true,
+         {{"dist_ckpt_strictness", "log_all"}},
+         "CKD205 with log_all tensors that the checkpoint lacks keep their random values"},
+        {"megatron-bridge", true, {{"checkpoint.ckpt_format", "torch_dist"}}, ""},
+        {"megatron-bridge",
+         true,
+         {{"checkpoint.ckpt_format", "fsdp_dtensor"}},
+         "CKD201 the checkpoint is torch_dist, checkpoint.ckpt_format is fsdp_dtensor: the loader "
+         "asserts that they agree"},
+        {"verl",
+         true,
+         {{"actor_rollout_ref.actor.strategy", "fsdp2"}},
+         "CKD201 the checkpoint is Megatron's, the strategy is fsdp2"},
+    };
+    for (const Row& row : rows) {
+      CAPTURE(row.expected);
+      Facts facts;
+      facts.framework = row.framework;
+      facts.closed = row.closed;
+      for (const auto& [key, value] : row.set) {
+        facts.facts.push_back({key, value, {}, {}, Origin::set, ""});
+      }
+      std::vector<std::string> got;
+      for (const Diagnostic& d : check_plan(merge({facts}), folder.path)) {
+        got.push_back(d.code + " " + d.message);
+      }
+      CHECK(join(got, "; ") == row.expected);
+    }
+    Facts verl;
+    verl.framework = "verl";
+    verl.facts = {{"trainer.nnodes", 1, {}, {}, Origin::set, ""},
+                  {"trainer.n_gpus_per_node", 8, {}, {}, Origin::set, ""}};
+    const std::vector<Diagnostic> ranks =
+        check_plan(merge({verl}), source_root() + "/fixtures/checkpoint/good-verl-fsdp/ckpt");
+    REQUIRE(ranks.size() == 1);
+    CHECK(ranks[0].message == "the job has 8 ranks, the checkpoint has one file for each of 2");
   }
 
   TEST_CASE("docs/checkpoint-format.md lists every fault") {
