@@ -32,6 +32,7 @@ struct Options {
   std::vector<std::string> source_roots;  // where Python recipes that are imported lie
   // Unsaved texts by path, standing for the files on disk: an editor's buffers, a fix being tried.
   std::map<std::string, std::string> unsaved;
+  bool walked = false;                     // the paths were met on a walk, nobody named them
   bool suppressions = true;                // obey `# shardlint: ignore[...]` comments
   bool require_reason = false;             // a suppression without a reason is a finding
   std::vector<std::string> not_ignorable;  // rules that comments may not suppress

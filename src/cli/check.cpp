@@ -1,296 +1,335 @@
 // shardlint check: lint, fix, report.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
-#include <map>
 #include <set>
+#include <thread>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/strings.h"
+#include "cli/check_flags.h"
 #include "cli/commands.h"
 #include "cli/fix.h"
-#include "cli/lint_flags.h"
-#include "cli/output.h"
 #include "cli/parse.h"
+#include "diagnostics/add_ignore.h"
+#include "diagnostics/baseline.h"
 #include "diagnostics/edits.h"
-#include "diagnostics/sort.h"
-#include "report/report.h"
 
 namespace shardlint {
 namespace {
 
-struct Flags {
-  Options lint;
-  std::vector<std::string> paths;
-  std::string stdin_filename = "stdin.yaml";
-  // output
-  std::string format, file;
-  std::vector<std::string> outputs;
-  Color color = Color::automatic;
-  bool statistics = false, no_summary = false, quiet = false, verbose = false;
-  bool sarif_unknowns = false;
-  // exit code
-  std::string fail_on = "error";
-  bool fail_on_unknown = false, fail_on_no_files = false, exit_zero = false;
-  // fixes
-  bool fix = false, unsafe_fixes = false, diff = false, fix_only = false, show_fixes = false;
-  bool exit_non_zero_on_fix = false;
+using Clock = std::chrono::steady_clock;
 
-  bool fixing() const { return fix || fix_only || diff; }
-};
-
-std::string environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value && *value ? value : otherwise;
-}
-
-void add_flags(CLI::App& app, Flags& flags) {
-  app.add_option("paths", flags.paths, "files and folders; - is standard input (default: .)");
-  add_lint_flags(app, flags.lint);
-  app.add_option("--stdin-filename", flags.stdin_filename, "the name that standard input goes by")
-      ->type_name("NAME");
-
-  std::vector<std::string> names;
-  for (const Format& format : formats()) {
-    names.emplace_back(format.name);
-  }
-  flags.format = environment("SHARDLINT_OUTPUT_FORMAT", "full");
-  flags.file = environment("SHARDLINT_OUTPUT_FILE", "");
-  app.add_option("--output-format", flags.format, "how findings are written to standard output")
-      ->check(CLI::IsMember(names))
-      ->group("Output");
-  app.add_option("--output-file,-o", flags.file, "write findings there instead")
-      ->type_name("FILE")
-      ->group("Output");
-  app.add_option("--output", flags.outputs, "a further report, for example sarif=out.sarif")
-      ->type_name("FORMAT=PATH")
-      ->allow_extra_args(false)
-      ->group("Output");
-  app.add_option("--color", flags.color, "auto, always or never (NO_COLOR, FORCE_COLOR)")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Color>{
-          {"auto", Color::automatic}, {"always", Color::always}, {"never", Color::never}}))
-      ->type_name("WHEN")
-      ->group("Output");
-  const auto flag = [&](const char* group, const char* name, bool& into, const char* help) {
-    app.add_flag(name, into, help)->group(group);
-  };
-  flag("Output", "--statistics", flags.statistics,
-       "how often each rule spoke, instead of findings");
-  flag("Output", "--no-summary", flags.no_summary, "no summary line on stderr");
-  flag("Output", "--sarif-unknowns", flags.sarif_unknowns, "undecided rules in SARIF too");
-  flag("Output", "--quiet,-q", flags.quiet, "neither undecided rules nor the summary");
-  flag("Output", "--verbose,-v", flags.verbose, "time taken");
-
-  app.add_option("--fail-on", flags.fail_on, "the lowest severity that makes the exit code 1")
-      ->check(CLI::IsMember({"error", "warning", "info", "never"}))
-      ->group("Exit code");
-  flag("Exit code", "--fail-on-unknown", flags.fail_on_unknown, "undecided rules fail too");
-  flag("Exit code", "--fail-on-no-files", flags.fail_on_no_files,
-       "exit code 2 when nothing was linted");
-  flag("Exit code", "--exit-zero", flags.exit_zero, "exit code 0 whatever was found");
-
-  flag("Fixes", "--fix", flags.fix, "apply the fixes that are safe");
-  flag("Fixes", "--unsafe-fixes", flags.unsafe_fixes,
-       "apply those too that a person should look at");
-  flag("Fixes", "--diff", flags.diff, "print what --fix would change; change nothing");
-  flag("Fixes", "--fix-only", flags.fix_only, "apply fixes, do not report what is left");
-  flag("Fixes", "--show-fixes", flags.show_fixes, "list the fixes that were applied");
-  flag("Fixes", "--exit-non-zero-on-fix", flags.exit_non_zero_on_fix,
-       "exit code 1 when something was fixed");
-}
-
-// The texts that are not simply on disk.
-struct Input {
-  bool is_stdin = false;
-  std::string stdin_text;
-};
-
-Result lint_input(const Flags& flags, const Input& input,
-                  const std::vector<std::string>& arguments) {
-  if (!arguments.empty()) {
-    return lint_arguments(arguments, flags.lint);
-  }
-  if (input.is_stdin) {
-    return lint(flags.stdin_filename, input.stdin_text, flags.lint);
-  }
-  return lint(flags.paths, flags.lint);
-}
-
-std::optional<std::string> text_of(const Flags& flags, const Input& input,
-                                   const std::string& path) {
-  return input.is_stdin && path == flags.stdin_filename ? input.stdin_text : RealDisk().read(path);
-}
-
-FixRun run_fixes(const Flags& flags, const Input& input, const Result& found) {
-  const auto read = [&](const std::string& path) {
-    return text_of(flags, input, path).value_or("");
-  };
-  const auto relint = [&](const std::map<std::string, std::string>& texts) {
-    Options options = flags.lint;
-    options.unsaved = texts;
-    std::vector<Diagnostic> out;
-    for (const auto& [path, text] : texts) {
-      Result result = lint(path, text, options);
-      std::move(result.diagnostics.begin(), result.diagnostics.end(), std::back_inserter(out));
+// One run: what was asked for, and the input that is not on disk.
+class Check {
+ public:
+  Check(CheckFlags flags, std::vector<std::string> arguments)
+      : flags_(std::move(flags)),
+        arguments_(std::move(arguments)),
+        project_(flags_.project, flags_.lint) {
+    if (flags_.paths.empty()) {
+      flags_.paths.push_back(".");
     }
-    sort_diagnostics(out);
-    return out;
-  };
-  return fix_findings(found.diagnostics, flags.unsafe_fixes, read, relint);
-}
-
-void write_fixes(const Flags& flags, const Input& input, const FixRun& run) {
-  for (const auto& [path, file] : run.files) {
-    if (input.is_stdin && path == flags.stdin_filename) {
-      continue;
+    stdin_ = arguments_.empty() && flags_.paths == std::vector<std::string>{"-"};
+    if (stdin_) {
+      stdin_text_.assign(std::istreambuf_iterator<char>(std::cin), {});
     }
-    std::error_code error;
-    const auto target = std::filesystem::canonical(path, error);  // a link stays a link
-    write_atomically(error ? path : target.string(), file.after);
+    const Settings& settings =
+        project_.settings_of(stdin_ ? flags_.stdin_filename : flags_.paths.front());
+    if (flags_.format.empty()) {
+      flags_.format = settings.output_format.value_or("full");
+    }
+    if (flags_.fail_on.empty()) {
+      flags_.fail_on = settings.fail_on.value_or("error");
+    }
+    if (flags_.baseline.empty()) {
+      flags_.baseline = settings.baseline.value_or(
+          flags_.write_baseline || flags_.prune_baseline ? ".shardlint-baseline.json" : "");
+    }
+    find_format(flags_.format);
   }
-}
 
-void tell_fixes(const Flags& flags, const FixRun& run) {
-  for (const std::string& sentence : run.refused) {
-    fmt::print(stderr, "{}\n", sentence);
+  int run() {
+    const Clock::time_point start = Clock::now();
+    Result result = lint();
+    if (flags_.show_files) {
+      for (const std::string& file : result.linted) {
+        fmt::print("{}\n", file);
+      }
+      return 0;
+    }
+    if (flags_.write_baseline) {
+      return write_baseline(result);
+    }
+    apply_baseline(result);
+    if (!flags_.fixing() || !arguments_.empty()) {
+      return report(std::move(result), 0, start);
+    }
+    const FixRun fixes = fix(result);
+    tell(fixes);
+    if (flags_.diff) {
+      for (const auto& [path, file] : fixes.files) {
+        fmt::print("{}", unified_diff(path, file.before, file.after));
+      }
+      return fixes.files.empty() || flags_.exit_zero ? 0 : 1;
+    }
+    write(fixes);
+    if (!fixes.files.empty()) {
+      result = lint();
+      apply_baseline(result);
+    }
+    if (flags_.fix_only) {
+      result.diagnostics.clear();
+    }
+    return report(std::move(result), fixes.applied.size(), start);
   }
-  if (flags.show_fixes) {
+
+ private:
+  Result lint() {
+    if (!arguments_.empty()) {
+      return lint_arguments(arguments_, project_.options_of("."));
+    }
+    return stdin_ ? project_.lint_text(flags_.stdin_filename, stdin_text_)
+                  : project_.lint_paths(flags_.paths);
+  }
+
+  std::optional<std::string> text_of(const std::string& path) const {
+    if (!arguments_.empty() && path == "<arguments>") {
+      return join(arguments_, " ");  // as lint_arguments lays them out
+    }
+    return stdin_ && path == flags_.stdin_filename ? stdin_text_ : RealDisk().read(path);
+  }
+
+  int write_baseline(const Result& result) const {
+    std::vector<Diagnostic> violations;
+    for (const Diagnostic& d : result.diagnostics) {
+      if (d.verdict == Verdict::violation) {
+        violations.push_back(d);
+      }
+    }
+    const Baseline baseline = Baseline::of(violations, flags_.baseline);
+    write_atomically(flags_.baseline, baseline.text());
+    fmt::print(stderr, "{} findings written to {}\n", baseline.size(), flags_.baseline);
+    return 0;
+  }
+
+  void apply_baseline(Result& result) const {
+    if (flags_.baseline.empty()) {
+      return;
+    }
+    const std::optional<std::string> text = RealDisk().read(flags_.baseline);
+    if (!text) {
+      throw Error(
+          fmt::format("cannot read the baseline {}; --write-baseline makes one", flags_.baseline));
+    }
+    const Baseline baseline = Baseline::read(*text, flags_.baseline);
+    if (flags_.prune_baseline) {
+      const Baseline pruned = baseline.pruned(result.diagnostics);
+      write_atomically(flags_.baseline, pruned.text());
+      fmt::print(stderr, "{} findings of {} are left in {}\n", pruned.size(), baseline.size(),
+                 flags_.baseline);
+    }
+    const std::size_t stale = baseline.apply(result.diagnostics, result.suppressed);
+    if (stale > 0 && !flags_.prune_baseline && !flags_.quiet) {
+      fmt::print(stderr, "{} entries of {} are mended; --prune-baseline drops them\n", stale,
+                 flags_.baseline);
+    }
+  }
+
+  // With --add-ignore the only fix of a finding is the comment that silences it.
+  void offer_comments(std::vector<Diagnostic>& diagnostics,
+                      const std::map<std::string, std::string>& texts) const {
+    for (Diagnostic& d : diagnostics) {
+      d.fixes.clear();
+      const auto changed = texts.find(d.where.file);
+      const auto text = changed == texts.end() ? text_of(d.where.file) : changed->second;
+      if (d.verdict != Verdict::violation || d.code.starts_with("SUP") || !text) {
+        continue;
+      }
+      const Source source(d.where.file, *text);
+      if (std::optional<Fix> fix = ignore_comment(d, source, *flags_.add_ignore)) {
+        d.fixes.push_back(std::move(*fix));
+      }
+    }
+  }
+
+  FixRun fix(const Result& found) {
+    std::vector<Diagnostic> diagnostics = found.diagnostics;
+    if (flags_.add_ignore) {
+      offer_comments(diagnostics, {});
+    }
+    const auto relint = [&](const std::map<std::string, std::string>& texts) {
+      std::vector<Diagnostic> out;
+      for (const auto& [path, text] : texts) {
+        Result result = project_.lint_text(path, text, texts);
+        std::move(result.diagnostics.begin(), result.diagnostics.end(), std::back_inserter(out));
+      }
+      if (flags_.add_ignore) {
+        offer_comments(out, texts);
+      }
+      return out;
+    };
+    const auto read = [&](const std::string& path) { return text_of(path).value_or(""); };
+    return fix_findings(diagnostics, flags_.unsafe_fixes, read, relint);
+  }
+
+  void tell(const FixRun& run) const {
+    for (const std::string& sentence : run.refused) {
+      fmt::print(stderr, "{}\n", sentence);
+    }
     for (const FixRun::Applied& fix : run.applied) {
-      fmt::print(stderr, "{} {}: {} {} ({})\n", flags.diff ? "would fix" : "fixed", fix.file,
-                 fix.code, fix.title, safety_name(fix.safety));
+      if (flags_.show_fixes) {
+        fmt::print(stderr, "{} {}: {} {} ({})\n", flags_.diff ? "would fix" : "fixed", fix.file,
+                   fix.code, fix.title, safety_name(fix.safety));
+      }
     }
   }
-}
 
-bool fails(const Flags& flags, const std::vector<Diagnostic>& diagnostics) {
-  if (flags.exit_zero) {
-    return false;
-  }
-  const std::map<std::string, Severity> levels = {
-      {"error", Severity::error}, {"warning", Severity::warning}, {"info", Severity::info}};
-  const auto level = levels.find(flags.fail_on);
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) {
-    if (d.verdict == Verdict::unknown) {
-      return flags.fail_on_unknown;
+  void write(const FixRun& run) {
+    for (const auto& [path, file] : run.files) {
+      if (stdin_ && path == flags_.stdin_filename) {
+        stdin_text_ = file.after;
+        continue;
+      }
+      std::error_code error;
+      const auto target = std::filesystem::canonical(path, error);  // a link stays a link
+      write_atomically(error ? path : target.string(), file.after);
     }
-    return level != levels.end() && d.severity >= level->second;
-  });
-}
+    if (stdin_) {
+      std::fwrite(stdin_text_.data(), 1, stdin_text_.size(), stdout);
+    }
+  }
 
-std::vector<RuleInfo> rules_of(const std::vector<Diagnostic>& diagnostics, const Options& options) {
-  std::set<std::string> codes;
-  for (const Diagnostic& d : diagnostics) {
-    codes.insert(d.code);
-  }
-  std::vector<RuleInfo> rules = list_rules(options);
-  std::erase_if(rules, [&](const RuleInfo& rule) { return codes.count(rule.code) == 0; });
-  return rules;
-}
-
-int report(const Flags& flags, const Input& input, Result result, std::size_t fixed,
-           std::chrono::steady_clock::time_point start) {
-  Report report;
-  report.diagnostics = std::move(result.diagnostics);
-  report.errors = std::move(result.errors);
-  report.files = result.files;
-  report.skipped = result.skipped;
-  report.fixed = fixed;
-  report.text = [&](const std::string& path) { return text_of(flags, input, path); };
-  const bool failing = fails(flags, report.diagnostics) ||
-                       (fixed > 0 && flags.exit_non_zero_on_fix && !flags.exit_zero);
-  int code = failing ? 1 : 0;
-  for (const Result::Failure& failure : report.errors) {
-    fmt::print(stderr, "shardlint: {}: {}\n", failure.filename, failure.message);
-    code = 2;
-  }
-  if (report.files == 0 && report.errors.empty()) {
-    fmt::print(stderr, "shardlint: no training configuration among the files given\n");
-    code = flags.fail_on_no_files ? 2 : code;
-  }
-  if (flags.quiet) {
-    std::erase_if(report.diagnostics, [&](const Diagnostic& d) {
-      return d.verdict == Verdict::unknown && !flags.fail_on_unknown;
+  bool fails(const std::vector<Diagnostic>& diagnostics) const {
+    return std::any_of(diagnostics.begin(), diagnostics.end(), [&](const Diagnostic& d) {
+      if (d.verdict == Verdict::unknown) {
+        return flags_.fail_on_unknown;
+      }
+      return flags_.fail_on == "error"     ? d.severity == Severity::error
+             : flags_.fail_on == "warning" ? d.severity >= Severity::warning
+                                           : flags_.fail_on == "info";
     });
   }
-  if (flags.verbose) {
-    report.milliseconds =
-        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(
-                                       std::chrono::steady_clock::now() - start)
-                                       .count());
+
+  std::vector<RuleInfo> rules_of(const std::vector<Diagnostic>& diagnostics) const {
+    std::set<std::string> codes;
+    for (const Diagnostic& d : diagnostics) {
+      codes.insert(d.code);
+    }
+    std::vector<RuleInfo> rules = list_rules(flags_.lint);
+    std::erase_if(rules, [&](const RuleInfo& rule) { return codes.count(rule.code) == 0; });
+    return rules;
   }
-  std::vector<Output> outputs = {{flags.format, flags.file}};
-  for (const std::string& output : flags.outputs) {
-    outputs.push_back(parse_output(output));
+
+  int report(Result result, std::size_t fixed, Clock::time_point start) {
+    Report report;
+    report.diagnostics = std::move(result.diagnostics);
+    report.suppressed = std::move(result.suppressed);
+    report.errors = std::move(result.errors);
+    report.files = result.files;
+    report.skipped = result.skipped;
+    report.fixed = fixed;
+    report.clean_files = std::move(result.linted);
+    report.text = [&](const std::string& path) { return text_of(path); };
+    int code = fails(report.diagnostics) || (fixed > 0 && flags_.exit_non_zero_on_fix) ? 1 : 0;
+    code = flags_.exit_zero ? 0 : code;
+    for (const Result::Failure& failure : report.errors) {
+      fmt::print(stderr, "shardlint: {}: {}\n", failure.filename, failure.message);
+      code = 2;
+    }
+    if (report.files == 0 && report.errors.empty()) {
+      fmt::print(stderr, "shardlint: no training configuration among the files given\n");
+      code = flags_.fail_on_no_files ? 2 : code;
+    }
+    if (flags_.quiet) {
+      std::erase_if(report.diagnostics, [&](const Diagnostic& d) {
+        return d.verdict == Verdict::unknown && !flags_.fail_on_unknown;
+      });
+    }
+    if (flags_.verbose) {
+      report.milliseconds = static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
+    }
+    write(report, code);
+    if (!flags_.no_summary && !flags_.quiet) {
+      std::fflush(stdout);
+      fmt::print(stderr, "{}\n", summary_line(report));
+    }
+    return code;
   }
-  if (flags.fix_only) {
-    report.diagnostics.clear();
+
+  void write(Report& report, int code) {
+    std::vector<Output> outputs = {{flags_.format, flags_.file}};
+    for (const std::string& output : flags_.outputs) {
+      outputs.push_back(parse_output(output));
+    }
+    if (std::any_of(outputs.begin(), outputs.end(),
+                    [](const Output& output) { return output.format == "sarif"; })) {
+      report.rules = rules_of(report.diagnostics);
+    }
+    Look look;
+    look.unknowns = flags_.sarif_unknowns;
+    look.exit_code = code;
+    look.folder = std::filesystem::current_path().string();
+    const bool stdout_is_text = stdin_ && flags_.fixing();  // the fixed text went there
+    if (flags_.statistics) {
+      fmt::print(stdout_is_text ? stderr : stdout, "{}", statistics(report.diagnostics));
+      outputs.erase(outputs.begin());
+    } else if (stdout_is_text && flags_.file.empty()) {
+      fmt::print(stderr, "{}", find_format(flags_.format).render(report, look));
+      outputs.erase(outputs.begin());
+    }
+    write_outputs(outputs, report, look, flags_.color);
   }
-  for (const Output& output : outputs) {
-    if (output.format == "sarif" && report.rules.empty()) {
-      report.rules = rules_of(report.diagnostics, flags.lint);
+
+  CheckFlags flags_;
+  std::vector<std::string> arguments_;  // of the framework, after `--`
+  Project project_;
+  bool stdin_ = false;
+  std::string stdin_text_;
+};
+
+// The newest change below the paths, by polling: it works on network file systems too.
+std::filesystem::file_time_type newest(const std::vector<std::string>& paths) {
+  namespace fs = std::filesystem;
+  fs::file_time_type out{};
+  std::error_code error;
+  const auto look = [&](const fs::path& path) {
+    const auto when = fs::last_write_time(path, error);
+    out = error ? out : std::max(out, when);
+  };
+  for (const std::string& path : paths) {
+    look(path);
+    for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
+         it.increment(error)) {
+      look(it->path());
     }
   }
-  Look look;
-  look.unknowns = flags.sarif_unknowns;
-  look.exit_code = code;
-  look.folder = std::filesystem::current_path().string();
-  const bool stdout_taken = input.is_stdin && flags.fixing();
-  if (flags.statistics) {
-    fmt::print(stdout_taken ? stderr : stdout, "{}", statistics(report.diagnostics));
-  } else if (stdout_taken) {
-    fmt::print(stderr, "{}", find_format(flags.format).render(report, look));
-  } else {
-    write_outputs(outputs, report, look, flags.color);
-  }
-  if (!flags.no_summary && !flags.quiet) {
-    std::fflush(stdout);
-    fmt::print(stderr, "{}\n", summary_line(report));
-  }
-  return code;
+  return out;
 }
 
-int check(Flags flags, const std::vector<std::string>& arguments) {
-  const auto start = std::chrono::steady_clock::now();
-  Input input;
-  if (flags.paths.empty()) {
-    flags.paths.push_back(".");
-  }
-  if (arguments.empty() && flags.paths == std::vector<std::string>{"-"}) {
-    input.is_stdin = true;
-    input.stdin_text.assign(std::istreambuf_iterator<char>(std::cin), {});
-  }
-  Result result = lint_input(flags, input, arguments);
-  if (!flags.fixing() || !arguments.empty()) {
-    return report(flags, input, std::move(result), 0, start);
-  }
-  const FixRun run = run_fixes(flags, input, result);
-  tell_fixes(flags, run);
-  if (flags.diff) {
-    for (const auto& [path, file] : run.files) {
-      fmt::print("{}", unified_diff(path, file.before, file.after));
+int watch(const CheckFlags& flags) {
+  const std::vector<std::string> paths =
+      flags.paths.empty() ? std::vector<std::string>{"."} : flags.paths;
+  for (;;) {
+    const auto seen = newest(paths);
+    try {
+      Check(flags, {}).run();
+    } catch (const Error& error) {
+      fmt::print(stderr, "shardlint: {}\n", error.what());  // half-written settings, say
     }
-    return run.files.empty() || flags.exit_zero ? 0 : 1;
+    std::fflush(stdout);
+    while (newest(paths) == seen) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
   }
-  write_fixes(flags, input, run);
-  if (input.is_stdin) {
-    const auto changed = run.files.find(flags.stdin_filename);
-    input.stdin_text = changed == run.files.end() ? input.stdin_text : changed->second.after;
-    std::fwrite(input.stdin_text.data(), 1, input.stdin_text.size(), stdout);
-  }
-  if (!run.files.empty()) {
-    result = lint_input(flags, input, arguments);
-  }
-  if (flags.fix_only) {
-    result.diagnostics.clear();
-  }
-  return report(flags, input, std::move(result), run.applied.size(), start);
 }
 
 }  // namespace
@@ -303,12 +342,12 @@ int run_check(Arguments arguments) {
   if (dashes != arguments.end()) {
     foreign.assign(dashes + 1, arguments.end());
   }
-  Flags flags;
+  CheckFlags flags;
   CLI::App app("Lint configurations, launch scripts and recipes.", "shardlint check");
   app.footer(
       "shardlint check [OPTIONS] -- FLAGS... lints an argument list.\n"
       "Exit codes: 0 nothing at or above the fail level, 1 findings, 2 could not do it.");
-  add_flags(app, flags);
+  add_check_flags(app, flags);
   if (const std::optional<int> code = parse(app, own)) {
     return *code;
   }
@@ -316,7 +355,10 @@ int run_check(Arguments arguments) {
     throw Error(foreign.empty() ? "there is nothing after `--`"
                                 : "paths and an argument list cannot be linted in one run");
   }
-  return check(std::move(flags), foreign);
+  if (flags.watch) {
+    return watch(flags);
+  }
+  return Check(std::move(flags), std::move(foreign)).run();
 }
 
 }  // namespace shardlint

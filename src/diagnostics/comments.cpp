@@ -65,6 +65,7 @@ class Lexer {
       outside_quote(at, end, last);
       last = c;
     }
+    out.open_end = !quote_.empty() || continued_;
     out.opens_block = syntax_ == CommentSyntax::python && last == ':' && depth_ == 0;
     if (syntax_ == CommentSyntax::yaml && out.content && quote_.empty()) {
       start_block_scalar(out);
@@ -164,7 +165,7 @@ class Lexer {
       block_indent_ = -1;
       return false;
     }
-    line.inside = true;
+    line.inside = line.open_end = true;
     line.content = at < end;
     return true;
   }
@@ -206,7 +207,7 @@ class Lexer {
     if (text == heredoc_) {
       heredoc_.clear();
     }
-    line.inside = line.content = true;
+    line.inside = line.content = line.open_end = true;
     return true;
   }
 

@@ -16,6 +16,8 @@ struct LexedLine {
   bool content = false;              // something other than white space and comment
   bool inside = false;               // starts inside a string, block scalar or bracket, or
                                      // continues the line above
+  bool open_end = false;             // ends inside a string or text, or continues below: no comment
+                                     // can be added
   bool opens_block = false;          // python: ends with a colon
   bool item = false;                 // yaml: starts with "- "
 };

@@ -1,9 +1,9 @@
 #include "diagnostics/edits.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <numeric>
+
+#include <fmt/format.h>
 
 #include "base/strings.h"
 

@@ -11,4 +11,6 @@ namespace shardlint {
 // numbers of lines; a counter tells repeats apart).
 void sort_diagnostics(std::vector<Diagnostic>& diagnostics);
 
+void sort_suppressed(std::vector<Suppressed>& suppressed);
+
 }  // namespace shardlint

@@ -65,6 +65,10 @@ bool RuleBook::selected(std::string_view code, std::string_view name) const {
   return (select_.empty() || matches(select_, code, name)) && !matches(ignore_, code, name);
 }
 
+void RuleBook::keep_selected(std::vector<Diagnostic>& diagnostics) const {
+  std::erase_if(diagnostics, [&](const Diagnostic& d) { return !selected(d.code, d.name); });
+}
+
 std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* after) {
   std::vector<Diagnostic> out;
   const rules::Program* program = book.program(unit.config.framework, unit.version);

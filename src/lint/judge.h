@@ -23,6 +23,7 @@ class RuleBook {
   const rules::Program* program(std::string_view framework, std::string_view version) const;
   // Whether --select and --ignore leave it on. A code, a code's beginning, a name, or ALL.
   bool selected(std::string_view code, std::string_view name) const;
+  void keep_selected(std::vector<Diagnostic>& diagnostics) const;
 
  private:
   rules::Pool pool_;

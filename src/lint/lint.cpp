@@ -12,6 +12,7 @@
 #include "diagnostics/sort.h"
 #include "discover/discover.h"
 #include "lint/judge.h"
+#include "lint/suppressions.h"
 #include "lint/units.h"
 
 namespace shardlint {
@@ -19,6 +20,7 @@ namespace {
 
 struct FileResult {
   std::vector<Diagnostic> diagnostics;
+  std::vector<Suppressed> suppressed;
   std::string failure;
   bool linted = false;
 };
@@ -35,6 +37,10 @@ FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
       out.diagnostics.push_back(std::move(d));
     }
   }
+  if (const Source* source = sources.find(file.path); source && out.linted) {
+    book.keep_selected(out.diagnostics);
+    obey_comments(*source, book, options, out.diagnostics, out.suppressed);
+  }
   return out;
 }
 
@@ -47,11 +53,9 @@ MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
 }
 
 void finish(Result& result, const RuleBook& book) {
-  auto& all = result.diagnostics;
-  all.erase(std::remove_if(all.begin(), all.end(),
-                           [&](const Diagnostic& d) { return !book.selected(d.code, d.name); }),
-            all.end());
-  sort_diagnostics(all);
+  book.keep_selected(result.diagnostics);
+  sort_diagnostics(result.diagnostics);
+  sort_suppressed(result.suppressed);
 }
 
 }  // namespace
@@ -60,7 +64,10 @@ Result lint(std::span<const std::string> paths, const Options& options) {
   const RuleBook book(options);
   const RealDisk real;
   const MemoryDisk disk = disk_with_unsaved(options, real);
-  const Discovery found = discover(paths, disk);
+  Discovery found = discover(paths, disk);
+  for (FoundFile& file : found.files) {
+    file.named = file.named && !options.walked;
+  }
   std::vector<FileResult> results(found.files.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
@@ -93,8 +100,12 @@ Result lint(std::span<const std::string> paths, const Options& options) {
       continue;
     }
     (file.linted ? out.files : out.skipped) += 1;
+    if (file.linted) {
+      out.linted.push_back(found.files[i].path);
+    }
     std::move(file.diagnostics.begin(), file.diagnostics.end(),
               std::back_inserter(out.diagnostics));
+    std::move(file.suppressed.begin(), file.suppressed.end(), std::back_inserter(out.suppressed));
   }
   finish(out, book);
   return out;
@@ -108,7 +119,11 @@ Result lint(std::string_view name, std::string_view text, const Options& options
   FileResult result = lint_file(file, std::string(text), disk, book, options);
   Result out;
   (result.linted ? out.files : out.skipped) += 1;
+  if (result.linted) {
+    out.linted.push_back(file.path);
+  }
   out.diagnostics = std::move(result.diagnostics);
+  out.suppressed = std::move(result.suppressed);
   finish(out, book);
   return out;
 }
