@@ -3,7 +3,7 @@
 A case holds `args` (one command line a line, `$` alone for the binary is implied), its input files,
 and what must come out: `stdout`, optionally `stderr` (must contain each of its lines) and `exit`
 (default 0). Files named `NAME.after` say what NAME must be afterwards. `stdin`, when there, is
-given. The case runs in a copy of its folder. With --accept the outcome is written as expected.
+given. `dot-NAME` stands for `.NAME`. The case runs in a copy of its folder. With --accept the outcome is written as expected.
 """
 import os
 import pathlib
@@ -34,8 +34,10 @@ def run_case(case):
         expected_after = {}
         for path in sorted(room.rglob('*')):
             if path.is_file() and path.suffix == '.after':
-                expected_after[path.relative_to(room).with_suffix('')] = path.read_text()
+                expected_after[path.relative_to(room).with_suffix('')] = path.read_bytes()
                 path.unlink()
+            elif path.name.startswith('dot-'):
+                path.rename(path.with_name('.' + path.name[4:]))
         for name in SPECIAL:
             (room / name).unlink(missing_ok=True)
         environment = dict(clean)
@@ -52,14 +54,14 @@ def run_case(case):
             (case / 'stdout').write_text(stdout)
             (case / 'exit').write_text(f'{code}\n')
             for name in expected_after:
-                (case / f'{name}.after').write_text((room / name).read_text())
+                (case / f'{name}.after').write_bytes((room / name).read_bytes())
             return
         assert stdout == read(case / 'stdout'), f'stdout is:\n{stdout}\nstderr is:\n{stderr}'
         for line in read(case / 'stderr').splitlines():
             assert line in stderr, f'{line!r} is not in stderr:\n{stderr}'
         assert code == int(read(case / 'exit', '0')), f'exit code {code}, stderr:\n{stderr}'
         for name, text in expected_after.items():
-            assert (room / name).read_text() == text, f'{name} is:\n{(room / name).read_text()}'
+            assert (room / name).read_bytes() == text, f'{name} is:\n{(room / name).read_text()}'
 
 
 folders = sorted(p.parent for p in pathlib.Path(cases).rglob('args'))
