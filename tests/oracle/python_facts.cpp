@@ -2,6 +2,7 @@
 // compares it with really running the functions. Not installed.
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -30,8 +31,9 @@ nlohmann::json json_of(const Value& value) {
     return *v;
   if (const auto* v = value.if_integer())
     return *v;
-  if (const auto* v = value.if_double())
-    return *v;
+  if (const auto* v = value.if_double()) {
+    return std::isfinite(*v) ? nlohmann::json(*v) : nlohmann::json{{"float", value.text()}};
+  }
   if (const auto* v = value.if_string())
     return *v;
   nlohmann::json made;

@@ -165,6 +165,13 @@ std::optional<Val> Interpreter::call_library(const std::string& name, const Argu
     return mystery(Reason::machine, std::string(where.text().substr(0, 80)), where, true,
                    name == "os.fspath" ? Hint::text : Hint::object);
   }
+  if (name == "collections.defaultdict" || name == "collections.Counter" ||
+      name == "collections.deque") {
+    return mystery(Reason::dynamic, name + "()", where, true, Hint::object);
+  }
+  if (name == "collections.OrderedDict") {
+    return call_builtin("dict", given, node);
+  }
   if (name == "math.ceil" || name == "math.floor") {
     if (first && first->is(Type::integer)) {
       return *first;

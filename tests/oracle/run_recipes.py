@@ -1,0 +1,218 @@
+"""Run recipe functions for real and print what they return, to compare with what is read statically.
+
+    run_recipes.py ROOT... -- FILE... > out.jsonl
+
+ROOT are the folders from which `megatron` is imported; FILE are the modules whose public functions
+with a `-> ConfigContainer` annotation are called without arguments. torch has to be installed;
+packages that are not are replaced by stand-ins, and so are the objects that a model's files on the
+network would give (their fields come out as "opaque": only what a recipe assigns is compared).
+Runs the code of the packages under ROOT: for trees that one trusts.
+"""
+import ast
+import dataclasses
+import enum
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import pathlib
+import sys
+import types
+import typing
+import warnings
+
+warnings.simplefilter('ignore')
+if not hasattr(typing, 'override'):  # Python 3.11
+    typing.override = lambda method: method
+
+
+class StandIn:
+    """Anything that a missing package may be asked for."""
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def __init_subclass__(cls, **kwargs):
+        pass
+
+    def __class_getitem__(cls, item):
+        return cls
+
+    def __getattr__(self, name):
+        if name.startswith('__') and name.endswith('__'):
+            raise AttributeError(name)
+        return StandIn()
+
+    def __call__(self, *args, **kwargs):
+        if len(args) == 1 and callable(args[0]) and not kwargs:
+            return args[0]
+        return StandIn()
+
+    def __iter__(self):
+        return iter(())
+
+    def __mro_entries__(self, bases):
+        return (StandIn,)
+
+
+class StandInModule(types.ModuleType):
+    def __getattr__(self, name):
+        if name.startswith('__') and name.endswith('__'):
+            raise AttributeError(name)
+        if name[0].isupper():
+            value = type(name, (StandIn,), {'__module__': self.__name__})
+        else:
+            value = StandIn()
+        setattr(self, name, value)
+        return value
+
+
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    # Distribution names that code asks for versions of.
+    missing = ('transformer_engine transformers omegaconf hydra datasets megatron_energon energon '
+               'nvidia_resiliency_ext nvtx wandb mlflow comet_ml tensorstore zarr modelopt apex '
+               'mamba_ssm causal_conv1d einops multistorageclient tiktoken '
+               'diffusers qwen_vl_utils timm open_clip sentencepiece tokenizers nemo_run '
+               'huggingface_hub safetensors webdataset rich tqdm regex yaml requests pandas '
+               'imageio av cv2 soundfile emerging_optimizers '
+               'flashinfer deep_ep fla quack cutlass triton onnx pydantic hydra psutil '
+               'bitstring decord easydict ftfy nltk mock nvdlfw_inspect fast_hadamard_transform '
+               'setproctitle aiohttp fastapi uvicorn flask flask_restful zmq msgpack ray httpx '
+               'tensorboard simpy scipy sklearn ijson cuda').split()
+
+    def find_spec(self, name, path, target=None):
+        top = name.split('.')[0]
+        if top not in self.missing and not name.startswith('megatron.energon'):
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
+
+    def create_module(self, spec):
+        module = StandInModule(spec.name)
+        module.__path__ = []
+        module.__version__ = '99.0.0'
+        return module
+
+    def exec_module(self, module):
+        pass
+
+
+def install():
+    for top in list(Finder.missing):
+        if importlib.util.find_spec(top) is not None:
+            Finder.missing.remove(top)
+    sys.meta_path.insert(0, Finder())
+    import importlib.metadata as metadata
+    real = metadata.version
+
+
+    def version(name):
+        stood_in = name.replace('-', '_').split('_cu1')[0] in Finder.missing
+        return '99.0.0' if stood_in else real(name)
+    metadata.version = version
+
+
+def opaque_model():
+    """What a bridge would build from a model's files: a real provider with made-up sizes."""
+    from megatron.bridge.models.gpt_provider import GPTModelProvider
+    made = GPTModelProvider(num_layers=61, hidden_size=8192, num_attention_heads=64,
+                            num_moe_experts=256, vocab_size=128000, mtp_num_layers=None)
+    object.__setattr__(made, '_opaque', True)
+    return made
+
+
+class Bridge:
+    def to_megatron_provider(self, *args, **kwargs):
+        return opaque_model()
+
+    get_model_config = to_megatron_provider
+
+    def __getattr__(self, name):
+        return StandIn()
+
+
+def plain(value, seen=()):
+    import torch
+    if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(value, enum.Enum):
+        return value
+    if isinstance(value, enum.Enum):
+        return value.name
+    if isinstance(value, torch.dtype):
+        return str(value).split('.')[-1]
+    if isinstance(value, (list, tuple)):
+        return [plain(v, seen) for v in value]
+    if isinstance(value, (set, frozenset)):
+        return {'unordered': sorted(str(plain(v, seen)) for v in value)}
+    if isinstance(value, dict):
+        return {str(k): plain(v, seen) for k, v in value.items()}
+    return {'object': f'{type(value).__module__}.{type(value).__qualname__}'}
+
+
+def leaves(value, prefix, out, seen):
+    if id(value) in seen or len(prefix) > 300:
+        return
+    seen = seen | {id(value)}
+    if not dataclasses.is_dataclass(value) and type(value).__module__.split('.')[0] not in (
+            'megatron', 'types') or isinstance(value, (type, types.FunctionType, enum.Enum)):
+        out[prefix] = plain(value)
+        return
+    out[prefix + '._type' if prefix else '_type'] = (
+        f'{type(value).__module__}.{type(value).__qualname__}')
+    names = [f.name for f in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else []
+    for name in list(dict.fromkeys(names + list(getattr(value, '__dict__', {})))):
+        if name.startswith('_'):
+            continue
+        try:
+            inner = getattr(value, name)
+        except AttributeError:
+            continue
+        leaves(inner, f'{prefix}.{name}' if prefix else name, out, seen)
+
+
+def main():
+    split = sys.argv.index('--')
+    roots, files = sys.argv[1:split], sys.argv[split + 1:]
+    sys.path[:0] = roots
+    install()
+    import torch
+    torch.compile = lambda f=None, **k: f if f is not None else (lambda g: g)
+    torch.jit.script = lambda f, **k: f
+    torch.cuda.is_available = lambda: False
+    from megatron.bridge import AutoBridge
+    for name in ('from_hf_pretrained', 'from_hf_config', 'from_auto_config'):
+        if hasattr(AutoBridge, name):
+            setattr(AutoBridge, name, staticmethod(lambda *a, **k: Bridge()))
+    for file in files:
+        path = pathlib.Path(file)
+        root = next(r for r in roots if path.is_relative_to(r))
+        module_name = '.'.join(path.relative_to(root).with_suffix('').parts)
+        if module_name.endswith('.__init__'):
+            module_name = module_name[:-9]
+        names = [n.name for n in ast.parse(path.read_text()).body
+                 if isinstance(n, ast.FunctionDef) and not n.name.startswith('_') and n.returns
+                 and 'ConfigContainer' in ast.unparse(n.returns) and '[' not in ast.unparse(n.returns)]
+        if not names:
+            continue
+        try:
+            module = importlib.import_module(module_name)
+        except BaseException as error:  # noqa: BLE001
+            for name in names:
+                print(json.dumps({'file': file, 'instance': name,
+                                  'error': f'import: {type(error).__name__}: {error}'[:300]}))
+            continue
+        for name in names:
+            os.environ.pop('CUDA_DEVICE_MAX_CONNECTIONS', None)
+            try:
+                result = getattr(module, name)()
+                out = {}
+                leaves(result, '', out, frozenset())
+                print(json.dumps({'file': file, 'instance': name, 'facts': out,
+                                  'opaque': hasattr(result.model, '_opaque')}))
+            except BaseException as error:  # noqa: BLE001
+                print(json.dumps({'file': file, 'instance': name,
+                                  'error': f'{type(error).__name__}: {error}'[:300]}))
+        sys.stdout.flush()
+
+
+if __name__ == '__main__':
+    main()
