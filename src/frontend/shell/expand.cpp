@@ -35,6 +35,7 @@ void WordBuilder::finish(const Notes& notes) {
     current.open = current.open || (all && some);
     if (!current.written) {
       current.written = notes.hull(current.text);
+      current.cut_out = true;
     }
   }
   if (!current.written) {
@@ -485,6 +486,10 @@ std::vector<Field> Evaluator::expand_word(const Token& token) {
     const std::size_t name = name_length(text);
     expand_range(out, token.begin, token.end, name > 0 && name < text.size() && text[name] == '=');
     out.finish(notes_);
+  }
+  if (out.done.size() == 1 && out.done[0].cut_out) {  // $N: one word, written here
+    out.done[0].written = out.written;
+    out.done[0].cut_out = false;
   }
   --depth_;
   return std::move(out.done);

@@ -66,7 +66,8 @@ struct Field {
   Span written;
   bool conditional = false;
   Span condition;
-  bool open = false;  // an unquoted unknown: none, one or several words
+  bool open = false;     // an unquoted unknown: none, one or several words
+  bool cut_out = false;  // `written` is only where its characters stand, cut out of a longer text
 };
 
 Word to_word(const Field& field, const Notes& notes);
