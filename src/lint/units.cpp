@@ -7,6 +7,7 @@
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/edit.h"
+#include "lint/make_unit.h"
 #include "lint/overlay.h"
 #include "schema/schema.h"
 
@@ -52,6 +53,8 @@ std::vector<Edit> edit_document(const yaml::Document& document, const Config& co
   return yaml::edit_keys(document, *root, keys, yaml::Mode::omegaconf).edits;
 }
 
+}  // namespace
+
 void add_unit(ReadFile& out, Facts facts, const Options& options) {
   const std::string framework = facts.framework;
   Unit unit;
@@ -82,6 +85,8 @@ void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context
     return replace_written(*config, changes);
   };
 }
+
+namespace {
 
 ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& options) {
   ReadFile out;
@@ -147,7 +152,7 @@ ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, co
     case FileKind::python:
       return read_python_file(source, sources, disk, options);
     case FileKind::shell:
-      break;
+      return read_shell(source, sources, disk, options);
   }
   return {};
 }

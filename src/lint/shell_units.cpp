@@ -1,0 +1,149 @@
+// Launch scripts: each command that starts a training program is a configuration.
+
+#include <algorithm>
+#include <memory>
+
+#include "base/strings.h"
+#include "frontend/overrides/bridge_arguments.h"
+#include "frontend/overrides/hydra.h"
+#include "frontend/shell/edits.h"
+#include "frontend/shell/findings.h"
+#include "frontend/shell/launcher.h"
+#include "frontend/shell/shell.h"
+#include "lint/make_unit.h"
+#include "lint/overlay.h"
+#include "schema/schema.h"
+
+namespace shardlint {
+namespace {
+
+using shell::Edits;
+using shell::Launch;
+
+// A change to a Megatron-LM key, by the flag that sets it.
+Edits edit_flag(const Launch& launch, const Schema& schema, const rules::Change& change) {
+  const std::string_view on = schema.flag_of(change.key);
+  const std::string_view off = schema.flag_of(change.key, true);
+  const auto given = [&](std::string_view flag) {
+    return !flag.empty() && std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                                        [&](const Word& word) { return word.text() == flag; });
+  };
+  if (change.remove || change.value.is_null()) {
+    return given(on) ? shell::remove_flag(launch, on) : shell::remove_flag(launch, off);
+  }
+  if (const bool* value = change.value.if_bool()) {
+    const std::string_view want = *value ? on : off, other = *value ? off : on;
+    if (given(other)) {
+      return shell::remove_flag(launch, other);
+    }
+    const Option* option = want.empty() ? nullptr : schema.find_flag(want);
+    const bool is_switch =
+        option && (option->action == Action::store_true || option->action == Action::store_false ||
+                   option->action == Action::boolean_optional);
+    return is_switch ? shell::set_flag(launch, want, std::nullopt) : Edits{};
+  }
+  if (on.empty() || change.value.if_list() || change.value.if_map()) {
+    return {};
+  }
+  return shell::set_flag(launch, on, change.value.text());
+}
+
+Edits edit_override(const Launch& launch, const rules::Change& change) {
+  if (change.remove) {
+    return shell::remove_override(launch, change.key);
+  }
+  if (change.value.if_list() || change.value.if_map()) {
+    return {};
+  }
+  const bool* flag = change.value.if_bool();
+  return shell::set_override(launch, change.key,
+                             flag ? (*flag ? "True" : "False") : change.value.text());
+}
+
+Edits edit_launch(const Launch& launch, const std::string& version,
+                  std::span<const rules::Change> changes) {
+  Edits out;
+  for (const rules::Change& change : changes) {
+    Edits made;
+    if (change.key.starts_with("env.")) {
+      const std::string name = change.key.substr(4);
+      made = change.remove || change.value.is_null()
+                 ? shell::remove_environment(launch, name)
+                 : shell::set_environment(launch, name, change.value.text());
+    } else if (launch.framework == "megatron-lm") {
+      const Schema* schema = Schema::get("megatron-lm", version);
+      made = schema ? edit_flag(launch, *schema, change) : Edits{};
+    } else {
+      made = edit_override(launch, change);
+    }
+    if (made.empty()) {
+      return {};
+    }
+    out.insert(out.end(), made.begin(), made.end());
+  }
+  return out;
+}
+
+void add_facts(ReadFile& out, const Launch& launch, Facts facts,
+               std::vector<Diagnostic> diagnostics, const Options& options) {
+  for (Diagnostic& each : diagnostics) {
+    each.instance = launch.instance;
+    out.diagnostics.push_back(std::move(each));
+  }
+  facts.framework = launch.framework;
+  facts.instance = launch.instance;
+  facts.anchor = launch.span;
+  facts.facts.insert(facts.facts.begin(), launch.facts.begin(), launch.facts.end());
+  add_unit(out, std::move(facts), options);
+}
+
+void add_launch(ReadFile& out, const Launch& launch, const Options& options) {
+  const std::string version = target_version(options, launch.framework);
+  if (launch.framework == "megatron-lm") {
+    Facts context;
+    context.instance = launch.instance;
+    context.anchor = launch.span;
+    context.facts = launch.facts;
+    add_argument_list(out, launch.arguments, std::move(context), launch.program, options);
+  } else if (launch.framework == "verl") {
+    HydraRun run = read_hydra_arguments(launch.arguments, {version, launch.program, "", {}});
+    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
+  } else {
+    BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});
+    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
+  }
+  auto kept = std::make_shared<const Launch>(launch);
+  out.units.back().edit = [kept, version](std::span<const rules::Change> changes) {
+    return edit_launch(*kept, version, changes);
+  };
+}
+
+}  // namespace
+
+ReadFile read_shell(const Source& source, Sources& sources, const Disk& disk,
+                    const Options& options) {
+  shell::Options with;
+  for (const std::string& each : options.env) {
+    const std::size_t equals = each.find('=');
+    if (equals != std::string::npos) {
+      with.environment[std::string(trim(each.substr(0, equals)))] = each.substr(equals + 1);
+    }
+  }
+  const shell::Evaluation evaluation = shell::evaluate(source, sources, disk, with);
+  const std::vector<Launch> launches = shell::launches(evaluation);
+  ReadFile out;
+  if (launches.empty()) {
+    return out;  // a script that trains nothing
+  }
+  out.framework = launches.front().framework;
+  out.diagnostics = evaluation.diagnostics;
+  for (Diagnostic& each : shell::script_findings(evaluation, launches)) {
+    out.diagnostics.push_back(std::move(each));
+  }
+  for (const Launch& launch : launches) {
+    add_launch(out, launch, options);
+  }
+  return out;
+}
+
+}  // namespace shardlint
