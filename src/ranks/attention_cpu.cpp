@@ -6,7 +6,7 @@
 
 #include "ranks/ops.h"
 
-namespace shardlint::ranks {
+namespace shardlint::ranks::inline SHARDLINT_OPS {
 
 namespace {
 
@@ -145,4 +145,4 @@ void attention_grad(Stream&, std::span<bf16> dqkv, std::span<float> delta,
   }
 }
 
-}  // namespace shardlint::ranks
+}  // namespace shardlint::ranks::inline SHARDLINT_OPS

@@ -44,8 +44,7 @@ class Event {
 };
 double milliseconds_between(const Event& first, const Event& second);  // both timed and done
 
-void use_device(int ordinal);  // for the calling thread
-void preload_kernels();        // so that no kernel is loaded while a collective is under way
+void use_device(int ordinal);              // for the calling thread
 void* device_allocate(std::size_t bytes);  // contents are garbage (NaN on the CPU)
 void device_release(void* memory) noexcept;
 void copy_in(void* device, const void* host, std::size_t bytes, Stream& stream);

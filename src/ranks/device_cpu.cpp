@@ -29,7 +29,6 @@ double milliseconds_between(const Event& first, const Event& second) {
 }
 
 void use_device(int) {}
-void preload_kernels() {}
 
 void* device_allocate(std::size_t bytes) {
   void* memory = std::aligned_alloc(64, (bytes + 63) / 64 * 64);

@@ -6,7 +6,7 @@
 
 #include "ranks/ops.h"
 
-namespace shardlint::ranks {
+namespace shardlint::ranks::inline SHARDLINT_OPS {
 
 namespace {
 
@@ -108,4 +108,4 @@ void route_grad(Stream&, std::span<bf16> drouter, std::span<const float> dprobab
   }
 }
 
-}  // namespace shardlint::ranks
+}  // namespace shardlint::ranks::inline SHARDLINT_OPS

@@ -53,7 +53,7 @@ void Model::experts_forward(std::span<const bf16> x) {
   parameters_.release(bucket);
   const std::span<float> mine = own_part(moe_.sum.all(), group);
   group.reduce_scatter(moe_.sum.all(), mine, Reduce::sum, compute_);
-  to_bf16(compute_, grad_, mine);
+  round_to_bf16(compute_, grad_, mine);
 }
 
 void Model::experts_backward(std::span<bf16> dx, std::span<const bf16> dy) {
@@ -63,7 +63,7 @@ void Model::experts_backward(std::span<bf16> dx, std::span<const bf16> dy) {
   const Weights w = parameters_.weights(bucket, layout.layer(sizes_.layers - 1));
   const Parameters::Gradient gradient = parameters_.gradient(bucket);
   const int t = moe_.tokens, h = sizes_.hidden;
-  to_float(compute_, own_part(moe_.sum.all(), group), dy);
+  widen_to_float(compute_, own_part(moe_.sum.all(), group), dy);
   group.all_gather(moe_.sum.all(), compute_);
   clear_floats(moe_.dprobabilities.all());
   clear_floats(moe_.dx.all());
@@ -93,7 +93,7 @@ void Model::experts_backward(std::span<bf16> dx, std::span<const bf16> dy) {
   parameters_.gradient_complete(bucket);
   const std::span<float> mine = own_part(moe_.dx.all(), group);
   group.reduce_scatter(moe_.dx.all(), mine, Reduce::sum, compute_);
-  to_bf16(compute_, dx, mine);
+  round_to_bf16(compute_, dx, mine);
   const std::span<float> scores = own_part(moe_.dprobabilities.all(), group);
   group.reduce_scatter(moe_.dprobabilities.all(), scores, Reduce::sum, compute_);
   route_grad(compute_, moe_.drouter.all(), scores, own_part(moe_.probabilities.all(), group),

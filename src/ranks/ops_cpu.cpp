@@ -10,7 +10,7 @@
 #include "ranks/ops.h"
 #include "ranks/random.h"
 
-namespace shardlint::ranks {
+namespace shardlint::ranks::inline SHARDLINT_OPS {
 
 namespace {
 
@@ -243,13 +243,13 @@ void cross_entropy(Stream&, std::span<float> losses, std::span<bf16> logits,
   }
 }
 
-void to_bf16(Stream&, std::span<bf16> out, std::span<const float> in) {
+void round_to_bf16(Stream&, std::span<bf16> out, std::span<const float> in) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = to_bf16(in[i]);
   }
 }
 
-void to_float(Stream&, std::span<float> out, std::span<const bf16> in) {
+void widen_to_float(Stream&, std::span<float> out, std::span<const bf16> in) {
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = to_float(in[i]);
   }
@@ -348,4 +348,4 @@ void hash_bits(Stream&, std::span<std::uint64_t> hash, std::span<const std::uint
   hash[0] += total;
 }
 
-}  // namespace shardlint::ranks
+}  // namespace shardlint::ranks::inline SHARDLINT_OPS

@@ -132,7 +132,8 @@ double Parameters::exposed_ms() {
 void Parameters::gather(std::size_t bucket, std::span<bf16> whole) {
   Kept& kept = kept_[bucket];
   move_on("all_gather " + layout_.buckets[bucket].name);
-  to_bf16(gather_stream_, whole.subspan(kept.range.begin, kept.range.size()), kept.main.all());
+  round_to_bf16(gather_stream_, whole.subspan(kept.range.begin, kept.range.size()),
+                kept.main.all());
   if (quiet_) {
     gather_stream_.synchronize();
   }
@@ -262,14 +263,14 @@ void Parameters::reduce(std::size_t bucket, std::span<float> whole) {
   std::span<float> target = part_kept() && first_micro_ ? kept.gradient.all() : own(whole);
   if (options_.reduce_in_bf16) {
     const std::span<bf16> narrow = reduce_scratch_.all().first(whole.size());
-    to_bf16(reduce_stream_, narrow, whole);
+    round_to_bf16(reduce_stream_, narrow, whole);
     if (sharded()) {
       group.reduce_scatter(narrow, own(narrow), reduction(), reduce_stream_);
     } else {
       (expert ? groups_.expert_data : groups_.data)
           ->all_reduce(narrow, reduction(), reduce_stream_);
     }
-    to_float(reduce_stream_, target, own(narrow));
+    widen_to_float(reduce_stream_, target, own(narrow));
   } else if (sharded()) {
     group.reduce_scatter(whole, target, reduction(), reduce_stream_);
   } else {

@@ -88,13 +88,14 @@ void load_weights(const std::string& path, Parameters& parameters, Stream& strea
 
 Groups Rank::groups(bool by_itself) const {
   if (by_itself) {
-    return {alone.get(), alone.get(), alone.get(), alone.get(), alone.get()};
+    return {alone, alone, alone, alone, alone};
   }
-  return {shard.get(), outer.get(), world.get(), expert_data.get(), expert.get()};
+  return {shard, outer, world, expert_data, expert};
 }
 
 std::unique_ptr<Rank> join(const Plan& plan, Store& store, int rank, int size, Report& report) {
-  auto made = std::unique_ptr<Rank>(new Rank{plan, store, rank, size, {}, {}, {}, {}, {}, {}});
+  auto made = std::unique_ptr<Rank>(
+      new Rank{plan, store, rank, size, {}, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr});
   const ParallelPlan& p = plan.parallel;
   const auto refuse = [&](const std::string& what, const std::string& why) {
     report.not_exercised.emplace_back(what, why);
@@ -124,17 +125,23 @@ std::unique_ptr<Rank> join(const Plan& plan, Store& store, int rank, int size, R
       made->expert_parallel = p.expert_parallel;
     }
   }
-  made->alone = std::make_unique<Comm>(store, "alone", 0, 1);
-  const auto group = [&](const std::string& name, int index, int members, int group_number) {
+  const auto group = [&](const std::string& name, int index, int members, int number) -> Comm* {
+    if (members == 1 && made->alone != nullptr) {
+      return made->alone;
+    }
+    if (members == size && made->world != nullptr) {
+      return made->world;
+    }
     move_on("join " + name);
-    return std::make_unique<Comm>(store, "comm/" + name + "/" + std::to_string(group_number), index,
-                                  members);
+    made->comms.push_back(std::make_unique<Comm>(
+        store, "comm/" + name + "/" + std::to_string(number), index, members));
+    return made->comms.back().get();
   };
+  made->alone = group("alone", 0, 1, rank);
   made->world = group("world", rank, size, 0);
-  const int inner = size / made->outer_size;
+  const int inner = size / made->outer_size, ep = made->expert_parallel;
   made->shard = group("shard", rank % inner, inner, rank / inner);
   made->outer = group("outer", rank / inner, made->outer_size, rank % inner);
-  const int ep = made->expert_parallel;
   made->expert = group("expert", rank % ep, ep, rank / ep);
   made->expert_data = group("expert_data", rank / ep, size / ep, rank % ep);
   return made;

@@ -14,7 +14,9 @@ struct Rank {
   const Plan& plan;
   Store& store;
   int rank, size;
-  std::unique_ptr<Comm> world, alone, shard, outer, expert, expert_data;
+  // Groups of the same ranks share a communicator: making one takes a good part of a second.
+  std::vector<std::unique_ptr<Comm>> comms;
+  Comm *world, *alone, *shard, *outer, *expert, *expert_data;
   // Which of the plan's wishes the number of ranks allows.
   int outer_size = 1, expert_parallel = 1;
   Groups groups(bool by_itself) const;

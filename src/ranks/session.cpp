@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ranks/preload.h"
 #include "ranks/progress.h"
 
 namespace shardlint::ranks {
@@ -94,7 +95,7 @@ void run_rank(const Plan& plan, Store& store, int rank, int size, int device, Re
   become_rank(rank);
   enter_phase("join");
   use_device(device);
-  preload_kernels();
+  preload_kernels(plan.model);
   std::vector<std::pair<std::string, std::string>> unmet;
   Report wishes;
   const std::unique_ptr<Rank> here = join(plan, store, rank, size, wishes);
