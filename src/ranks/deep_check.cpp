@@ -1,15 +1,16 @@
-// The checkpoint room's opinion of what was saved.
+// The checkpoint room's opinion of what was saved: structure, checksums and values.
 
-#include "checkpoint/open.h"
+#include "checkpoint/check.h"
 #include "ranks/session.h"
 
 namespace shardlint::ranks {
 
 std::vector<Finding> deep_check(const std::string& directory, bool& sound) {
-  const checkpoint::Checkpoint found = checkpoint::open_checkpoint(directory);
+  CheckpointOptions options;
+  options.deep = true;
   std::vector<Finding> findings;
-  sound = found.has_metadata;
-  for (const checkpoint::Finding& finding : found.findings) {
+  sound = true;
+  for (const checkpoint::Finding& finding : checkpoint::check_path(directory, options).findings) {
     const checkpoint::FaultInfo& info = checkpoint::info(finding.fault);
     const Severity severity = finding.severity.value_or(info.severity);
     findings.push_back({std::string(info.code),
