@@ -86,8 +86,15 @@ Value RecordedCase::initial(const std::string& key) const {
 }
 
 bool RecordedCase::counts(const std::string& key) const {
+  // Not recorded: the environment, what a precision recipe expands to, our own helper keys, and
+  // callables.
+  for (const char* prefix : {"env.", "mixed_precision", "derived.", "comm_overlap.user_comm"}) {
+    if (key.starts_with(prefix)) {
+      return false;
+    }
+  }
   return key.find("_type") == std::string::npos && key.find("init_method") == std::string::npos &&
-         key.find("user_comm_overlap_cfg") == std::string::npos;
+         key != "dist.use_megatron_fsdp_requested";
 }
 
 CaseReader::CaseReader(const json& header) {
@@ -192,9 +199,12 @@ void CaseReader::read_megatron_bridge(const json& record, RecordedCase& out) {
   set(out.config, "world_size", recorded_value(record["world_size"]));
   set(out.config, "device.compute_capability", recorded_value(record["compute_capability"]));
   set(out.config, "device.name", recorded_value(record["device_name"]));
-  for (const auto& [key, value] : record.value("runtime", json::object()).items()) {
-    set(out.config, "runtime." + key, recorded_value(value));
+  for (const auto& section : record.value("rebuild", json::array())) {
+    set(out.config, "derived." + section.get<std::string>() + "_constructed", true);
   }
+  set(out.config, "runtime.transformer_engine", recorded_value(record["transformer_engine"]));
+  set(out.config, "runtime.torch", recorded_value(record["torch"]));
+  set(out.config, "runtime.nvidia_resiliency_ext", recorded_value(record["nvrx"]));
 }
 
 void CaseReader::read_verl(const json& record, RecordedCase& out) {

@@ -7,8 +7,12 @@ using namespace shardlint;
 TEST_SUITE("facts") {
   TEST_CASE("later layers win and the chain is kept") {
     const Source file("a.yaml", "x: 1\n"), line("command line", "x=2");
-    Facts base{"megatron-bridge", "", false, "", {{"x", 1, {&file, 0, 1}, {&file, 3, 4}, Origin::set, ""}}, {&file, 0, 1}, {}};
-    Facts over{"", "", true, "", {{"x", 2, {&line, 0, 1}, {&line, 2, 3}, Origin::override_value, ""}}, {}, {}};
+    Facts base{
+        "megatron-bridge", "", false, "", {{"x", 1, {&file, 0, 1}, {&file, 3, 4}, Origin::set, ""}},
+        {&file, 0, 1},     {}};
+    Facts over{
+        "", "", true, "", {{"x", 2, {&line, 0, 1}, {&line, 2, 3}, Origin::override_value, ""}},
+        {}, {}};
     const Config config = merge({base, over});
     CHECK(config.closed);
     REQUIRE(config.find("x"));

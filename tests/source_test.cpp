@@ -1,6 +1,6 @@
-#include <doctest/doctest.h>
-
 #include "source/source.h"
+
+#include <doctest/doctest.h>
 
 using namespace shardlint;
 

@@ -202,16 +202,17 @@ bool worth_telling(const std::vector<std::string_view>& unknowns, State& state) 
 
 Program make_program(const RuleSet& rules, const Schema& schema) {
   Program program{&schema, {}};
-  for (const Rewrite& rewrite : rules.rewrites) {
-    if (applies(rewrite.framework, rewrite.versions, schema)) {
-      program.steps.push_back(make_step(rewrite, schema));
-    }
-  }
+  // At one place checks come before rewrites: a statement is judged on the values before it.
   for (const Rule& rule : rules.rules) {
     for (const Case& check : rule.cases) {
       if (applies(check.framework, check.versions, schema)) {
         program.steps.push_back(make_step(rule, check, schema));
       }
+    }
+  }
+  for (const Rewrite& rewrite : rules.rewrites) {
+    if (applies(rewrite.framework, rewrite.versions, schema)) {
+      program.steps.push_back(make_step(rewrite, schema));
     }
   }
   const auto position = [](const ProgramStep& step) -> const Position& {

@@ -247,6 +247,13 @@ Value range(Arguments a) {
   return out;
 }
 
+Value power(Arguments a) {
+  if (!a[0].is_number() || !a[1].is_number()) {
+    return a[0].is_null() || a[1].is_null() ? undefined() : bad_type("not a number");
+  }
+  return std::pow(a[0].number(), a[1].number());
+}
+
 struct Function {
   std::string_view name;
   unsigned least, most;
@@ -269,6 +276,7 @@ constexpr Function functions[] = {
     {"list", 0, 1, to_list},
     {"max", 1, 8, [](Arguments a) { return fold(a, true); }},
     {"min", 1, 8, [](Arguments a) { return fold(a, false); }},
+    {"pow", 2, 2, power},
     {"prod", 1, 1, product},
     {"range", 1, 2, range},
     {"set", 0, 1, to_set},

@@ -60,6 +60,73 @@ Value layout_stage_count(const Value& argument) {
                           : text;
 }
 
+std::string layer_name(char symbol) {
+  switch (symbol) {
+    case 'E':
+      return "embedding";
+    case 'L':
+      return "loss";
+    case 't':
+      return "decoder";
+    case 'm':
+      return "mtp";
+    default:
+      return std::string("?") + symbol;
+  }
+}
+
+// The layers of each stage by name; what is no layer symbol shows as "?x".
+Value layout_rows(const Value& argument) {
+  if (argument.if_list()) {
+    return argument;
+  }
+  const Value text = expand_layout(argument);
+  if (!text.if_string()) {
+    return text;
+  }
+  List rows;
+  for (const std::string_view stage : split(*text.if_string(), '|')) {
+    List row;
+    for (const char symbol : stage) {
+      row.push_back(layer_name(symbol));
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// All layers in order.
+Value layout_layers(const Value& argument) {
+  const Value rows = layout_rows(argument);
+  if (!rows.if_list()) {
+    return rows;
+  }
+  List out;
+  for (const Value& row : *rows.if_list()) {
+    const List* layers = row.if_list();
+    if (!layers) {
+      return bad_type("a stage of the layout is no list");
+    }
+    out.insert(out.end(), layers->begin(), layers->end());
+  }
+  return out;
+}
+
+// Those that are given by name.
+Value layout_names(const Value& argument) {
+  const Value layers = layout_layers(argument);
+  if (!layers.if_list()) {
+    return layers;
+  }
+  List out;
+  for (const Value& layer : *layers.if_list()) {
+    if (layer.if_string()) {
+      out.push_back(layer);
+    }
+  }
+  return out;
+}
+
 // The main part of a hybrid pattern: what stands before the first `/`.
 Value main_pattern(const Value& argument) {
   if (!argument.if_string()) {
@@ -87,6 +154,9 @@ Value hybrid_segment_count(const Value& argument) {
 constexpr MegatronFunction functions[] = {
     {"hybrid_layer_count", hybrid_layer_count},
     {"hybrid_segment_count", hybrid_segment_count},
+    {"layout_layers", layout_layers},
+    {"layout_names", layout_names},
+    {"layout_rows", layout_rows},
     {"layout_stage_count", layout_stage_count},
     {"layout_text", expand_layout},
 };

@@ -142,7 +142,10 @@ Value State::is_instance(std::string_view key, std::string_view class_name) {
     return world_ == World::closed ? Value(false)
                                    : unknown(Reason::absent, std::string(key) + "._type");
   }
-  return *text == class_name || schema_.is_a(*text, class_name);
+  // "core." marks Megatron-Core's class where Megatron-Bridge has one of the same name.
+  const std::string_view plain_name =
+      text->starts_with("core.") ? std::string_view(*text).substr(5) : std::string_view(*text);
+  return plain_name == class_name || schema_.is_a(plain_name, class_name);
 }
 
 bool State::is_written(std::string_view key) const {
