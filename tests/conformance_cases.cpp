@@ -48,7 +48,12 @@ Value recorded_value(const json& value) {
     return value.get<double>();
   }
   if (value.is_string()) {
-    return value.get<std::string>();
+    std::string text = value.get<std::string>();
+    if (text.size() > 2 && text.front() == '<' && text.back() == '>') {  // a callable, by name
+      text = text.substr(1, text.size() - 2);
+      text = text.substr(text.rfind('.') + 1);
+    }
+    return text;
   }
   if (value.is_array()) {
     List out;
@@ -191,7 +196,11 @@ void CaseReader::read_megatron_bridge(const json& record, RecordedCase& out) {
     values[key] = recorded_value(value);
   }
   for (const auto& [key, value] : record["config"].items()) {
-    values[key] = recorded_value(value);
+    if (value == "<absent>") {
+      values.erase(key);
+    } else {
+      values[key] = recorded_value(value);
+    }
   }
   for (auto& [key, value] : values) {
     set(out.config, key, std::move(value));

@@ -361,6 +361,11 @@ Value replace(const Value& object, Arguments a) {
 }
 
 Value test_text(const Value& object, Arguments a, bool (*f)(std::string_view, std::string_view)) {
+  if (const List* any_of = a[0].if_list(); any_of && object.if_string()) {
+    return std::any_of(any_of->begin(), any_of->end(), [&](const Value& part) {
+      return part.if_string() && f(*object.if_string(), *part.if_string());
+    });
+  }
   if (!object.if_string() || !a[0].if_string()) {
     return object.is_null() ? undefined() : bad_type("not a string");
   }

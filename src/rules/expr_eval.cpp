@@ -84,7 +84,8 @@ class Evaluator {
       case Op::le:
       case Op::gt:
       case Op::ge:
-        return compare(node.op, kid(node, 0), kid(node, 1));
+        return is_set(node, 0) || is_set(node, 1) ? subset(node.op, kid(node, 0), kid(node, 1))
+                                                  : compare(node.op, kid(node, 0), kid(node, 1));
       case Op::in:
         return contains(kid(node, 0), kid(node, 1));
       case Op::not_in:
@@ -121,6 +122,36 @@ class Evaluator {
 
  private:
   Value kid(const Node& node, unsigned i) { return eval(expr_.kid_index(node, i)); }
+
+  // Sets are lists at run time; what is written as a set says so.
+  bool is_set(const Node& node, unsigned i) const {
+    const Node& operand = expr_.kid(node, i);
+    return operand.op == Op::set || operand.op == Op::bit_and || operand.op == Op::bit_or ||
+           (operand.op == Op::call && expr_.text(operand) == "set");
+  }
+
+  // a <= b of sets: every item of a is in b. An item that is certainly missing decides.
+  static Value subset(Op op, const Value& a, const Value& b) {
+    if (op == Op::gt || op == Op::ge) {
+      return subset(op == Op::gt ? Op::lt : Op::le, b, a);
+    }
+    for (const Value* side : {&a, &b}) {
+      if (!side->if_list()) {
+        return side->is_null() ? undefined() : side->is_unknown() ? *side : bad_type("not a set");
+      }
+    }
+    Value all = true;
+    for (const Value& item : *a.if_list()) {
+      const Value inside = contains(item, b);
+      if (!inside.is_unknown() && !truthy(inside)) {
+        return false;
+      }
+      all = inside.is_unknown() ? inside : all;
+    }
+    const bool proper =
+        op == Op::lt && !all.is_unknown() && a.if_list()->size() == b.if_list()->size();
+    return proper ? Value(false) : all;
+  }
 
   // true, false, or the unknown.
   static Value truth(const Value& value) {
@@ -272,6 +303,15 @@ class Evaluator {
     if (op == Op::add && a.if_list() && b.if_list()) {
       List out = *a.if_list();
       out.insert(out.end(), b.if_list()->begin(), b.if_list()->end());
+      return out;
+    }
+    if (op == Op::sub && a.if_list() && b.if_list()) {  // of sets
+      List out;
+      for (const Value& item : *a.if_list()) {
+        if (std::find(b.if_list()->begin(), b.if_list()->end(), item) == b.if_list()->end()) {
+          out.push_back(item);
+        }
+      }
       return out;
     }
     if (op == Op::mul && a.if_list() && b.if_integer() && *b.if_integer() < 100'000) {
