@@ -6,6 +6,7 @@
 
 #include "diagnostics/edits.h"
 #include "frontend/yaml/edit.h"
+#include "frontend/yaml/edit_flags.h"
 
 using namespace shardlint;
 
@@ -121,5 +122,42 @@ TEST_SUITE("yaml-edit") {
     CHECK(apply_edits(text, first.edits).text == "b: 2\na: 3\n");
     const yaml::EditPlan second = yaml::remove_entry(document, *twice.mapping, twice.again);
     CHECK(apply_edits(text, second.edits).text == "a: 1 # first\nb: 2\n");
+  }
+
+  TEST_CASE("argument lists: changes by destination") {
+    const auto changed = [](const yaml::KeyChange& change) {
+      const std::string text =
+          "ENV_VARS:\n  CUDA_DEVICE_MAX_CONNECTIONS: 1 # x\n"
+          "MODEL_ARGS:\n  --ckpt-format: torch_dist\n  --bf16: true\n"
+          "  --no-gradient-accumulation-fusion: true\n";
+      const Source source("f.yaml", text);
+      const yaml::Document document = yaml::read(source);
+      const Span run = document.root()->entry("MODEL_ARGS")->key->span;
+      const Schema* schema = Schema::get("megatron-lm");
+      REQUIRE(schema);
+      const yaml::EditPlan plan = yaml::edit_flags(document, run, {&change, 1}, *schema);
+      const std::string after =
+          plan ? apply_edits(text, plan.edits).text : "refused: " + plan.refusal;
+      const std::string diff = unified_diff("f", text, after);
+      std::string lines;
+      for (std::size_t at = 0; plan && at < diff.size(); at = diff.find('\n', at) + 1) {
+        const std::string line = diff.substr(at, diff.find('\n', at) - at);
+        const bool header = line.starts_with("---") && line.ends_with(" f");
+        if ((line[0] == '+' && !line.starts_with("+++")) || (line[0] == '-' && !header)) {
+          lines += line + "|";
+        }
+      }
+      return plan ? lines : after;
+    };
+    CHECK(changed({"ckpt_format", "fsdp_dtensor"}) ==
+          "-  --ckpt-format: torch_dist|+  --ckpt-format: fsdp_dtensor|");
+    CHECK(changed({"bf16", false}) == "-  --bf16: true|");
+    CHECK(changed({"use_distributed_optimizer", true}) == "+  --use-distributed-optimizer: true|");
+    CHECK(changed({"gradient_accumulation_fusion", true}) ==
+          "-  --no-gradient-accumulation-fusion: true|");
+    CHECK(changed({"tensor_model_parallel_size", 2}) == "+  --tensor-model-parallel-size: 2|");
+    CHECK(changed({"env.CUDA_DEVICE_MAX_CONNECTIONS", "8"}) ==
+          "-  CUDA_DEVICE_MAX_CONNECTIONS: 1 # x|+  CUDA_DEVICE_MAX_CONNECTIONS: 8 # x|");
+    CHECK(changed({"no_such_destination", 1}) == "refused: no flag sets no_such_destination so");
   }
 }
