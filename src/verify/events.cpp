@@ -77,8 +77,8 @@ std::optional<Event> parse_event(std::string_view line) {
   if (const json* ranks = member(object, "ranks"); ranks && ranks->is_array()) {
     for (const json& rank : *ranks) {
       if (event.ranks.size() < 4096) {
-        event.ranks.push_back({integer(rank, "rank", -1), text(rank, "phase"),
-                               text(rank, "detail"), number(rank, "idle_s").value_or(0)});
+        event.ranks.push_back({integer(rank, "rank", -1), text(rank, "phase"), text(rank, "detail"),
+                               number(rank, "idle_s").value_or(0)});
       }
     }
   }
@@ -116,7 +116,9 @@ std::vector<std::string> Lines::feed(std::string_view bytes) {
   return out;
 }
 
-std::string Lines::rest() { return std::exchange(pending_, {}); }
+std::string Lines::rest() {
+  return std::exchange(pending_, {});
+}
 
 void Log::add(std::string_view line) {
   bytes_ += line.size() + 1;

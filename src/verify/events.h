@@ -20,9 +20,9 @@ struct Event {
   std::string kind;  // hello, phase, step, alive, check, error, report
   double t = 0;
   int rank = -1;
-  std::string phase, detail;       // phase, step, error
-  std::vector<RankPlace> ranks;    // alive
-  std::string run;                 // step
+  std::string phase, detail;     // phase, step, error
+  std::vector<RankPlace> ranks;  // alive
+  std::string run;               // step
   int step = 0;
   std::optional<double> loss, grad_norm, ms;  // step; nothing when null or not a number
   std::string name, verdict, reason;          // check

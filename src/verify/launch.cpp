@@ -1,13 +1,13 @@
 #include "verify/launch.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -76,8 +76,7 @@ class Session {
       bool settled = true, too_much = false;
       for (std::size_t i = 0; i < running_.size(); ++i) {
         const State state = running_[i].child.poll();
-        const bool ended =
-            state.what == State::What::exited || state.what == State::What::signaled;
+        const bool ended = state.what == State::What::exited || state.what == State::What::signaled;
         // An ended process's pipes may be held open by what it left behind: they are read until
         // they are empty, not until they close.
         read(i, ended);

@@ -31,17 +31,17 @@ struct Launch {
 // How the trainer ended.
 struct Ending {
   enum class Kind {
-    finished,      // with a report; what it says is another matter
-    cannot_run,    // 77
-    refused,       // 2: bad plan, failed call, input or output
-    hang,          // ended by its watchdog or ours
-    died,          // a rank's process was killed or crashed
-    stopped,       // a rank's process was stopped
-    garbage,       // it ended, or went on, without telling what the contract asks for
-    flood,         // more output than anything sensible
-    late,          // the total deadline
-    interrupted,   // we were told to end
-    not_started,   // no hello
+    finished,     // with a report; what it says is another matter
+    cannot_run,   // 77
+    refused,      // 2: bad plan, failed call, input or output
+    hang,         // ended by its watchdog or ours
+    died,         // a rank's process was killed or crashed
+    stopped,      // a rank's process was stopped
+    garbage,      // it ended, or went on, without telling what the contract asks for
+    flood,        // more output than anything sensible
+    late,         // the total deadline
+    interrupted,  // we were told to end
+    not_started,  // no hello
   } kind = Kind::finished;
   int rank = -1;  // the guilty one; -1: not one of them
   std::string phase, detail;

@@ -1,10 +1,10 @@
 #include "verify/plan.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
+
+#include <fmt/core.h>
 
 #include "base/error.h"
 #include "base/strings.h"
@@ -26,10 +26,9 @@ bool reaches_the_step(std::string_view name) {
          name == "CUDA_DEVICE_MAX_CONNECTIONS" || name == "CUDA_MODULE_LOADING";
 }
 bool reaches_a_job(std::string_view name) {
-  static constexpr std::string_view prefixes[] = {"NCCL_",  "TORCH_",  "PYTORCH_", "CUDA_",
-                                                  "NVTE_",  "OMP_",    "HYDRA_",   "VLLM_",
-                                                  "UB_",    "GLOO_",   "UCX_",     "CUBLAS_",
-                                                  "HF_",    "TOKENIZERS_"};
+  static constexpr std::string_view prefixes[] = {
+      "NCCL_", "TORCH_", "PYTORCH_", "CUDA_", "NVTE_",   "OMP_", "HYDRA_",
+      "VLLM_", "UB_",    "GLOO_",    "UCX_",  "CUBLAS_", "HF_",  "TOKENIZERS_"};
   return name != "CUDA_VISIBLE_DEVICES" &&
          std::any_of(std::begin(prefixes), std::end(prefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -53,7 +52,7 @@ void choose_strategy(Settings& s, const Config* config, Planned& out) {
   if (megatron || engine == "megatron_fsdp") {
     const std::string named = s.text(sharding);
     // The command line shards everything by default, and so does verl; the class shards nothing.
-    plan.strategy = !named.empty()                          ? named
+    plan.strategy = !named.empty()                           ? named
                     : config->framework == "megatron-bridge" ? "no_shard"
                                                              : "optim_grads_params";
     s.tell({"use_megatron_fsdp", "use_custom_fsdp", "distributed_strategy"}, Use::exercised,
@@ -178,9 +177,9 @@ void choose_reduction(Settings& s, Plan& plan) {
   const auto is_bf16 = [](std::string_view name) {
     return name == "bf16" || name == "bfloat16" || name == "torch.bfloat16";
   };
-  const bool bf16 = s.is_true({"grad_reduce_in_bf16"}) || is_bf16(comm) ||
-                    (s.is_false({"grad_reduce_in_fp32"}) &&
-                     !s.is_true({"accumulate_allreduce_grads_in_fp32"}));
+  const bool bf16 =
+      s.is_true({"grad_reduce_in_bf16"}) || is_bf16(comm) ||
+      (s.is_false({"grad_reduce_in_fp32"}) && !s.is_true({"accumulate_allreduce_grads_in_fp32"}));
   plan.reduce_dtype = bf16 ? "bf16" : "fp32";
   s.tell({"grad_reduce_in_bf16", "grad_reduce_in_fp32", "accumulate_allreduce_grads_in_fp32"},
          Use::exercised, "gradients are reduced in " + plan.reduce_dtype);
@@ -209,8 +208,8 @@ void choose_overlap(Settings& s, Plan& plan) {
 
 void choose_outer_group(Settings& s, const Sizes& sizes, Planned& out) {
   Plan& plan = out.plan;
-  std::int64_t wanted = s.integer({"num_distributed_optimizer_instances",
-                                   "dp_replicate_size", "data_parallel_replicate_size"})
+  std::int64_t wanted = s.integer({"num_distributed_optimizer_instances", "dp_replicate_size",
+                                   "data_parallel_replicate_size"})
                             .value_or(1);
   const std::int64_t shard = s.integer({"fsdp_size"}).value_or(0);
   if (shard > 0 && sizes.world > shard) {
@@ -225,15 +224,14 @@ void choose_outer_group(Settings& s, const Sizes& sizes, Planned& out) {
     return;
   }
   if (plan.ranks < 4 || plan.ranks % 2 != 0) {
-    const std::string why =
-        fmt::format("an outer group needs 4 ranks or more, an even number; there are {}",
-                    plan.ranks);
+    const std::string why = fmt::format(
+        "an outer group needs 4 ranks or more, an even number; there are {}", plan.ranks);
     s.tell(names, Use::not_exercised, why, true);
     s.tell({"outer_dp_sharding_strategy"}, Use::not_exercised, why, true);
     return;
   }
-  plan.outer_size = largest_divisor(plan.ranks / 2, static_cast<int>(std::min<std::int64_t>(
-                                                        wanted, plan.ranks / 2)));
+  plan.outer_size = largest_divisor(
+      plan.ranks / 2, static_cast<int>(std::min<std::int64_t>(wanted, plan.ranks / 2)));
   plan.outer_size = std::max(plan.outer_size, 2);
   s.tell(names, plan.outer_size == wanted ? Use::exercised : Use::scaled,
          fmt::format("{} replicas of a sharding group of {}", plan.outer_size,
@@ -245,8 +243,8 @@ void choose_outer_group(Settings& s, const Sizes& sizes, Planned& out) {
 
 void choose_experts(Settings& s, Plan& plan) {
   const std::initializer_list<std::string_view> count = {"num_experts", "num_moe_experts"};
-  const std::initializer_list<std::string_view> parallel = {"expert_model_parallel_size",
-                                                            "ep_size", "expert_parallel_size"};
+  const std::initializer_list<std::string_view> parallel = {"expert_model_parallel_size", "ep_size",
+                                                            "expert_parallel_size"};
   const std::int64_t experts = s.integer(count).value_or(0);
   const std::int64_t wanted = s.integer(parallel).value_or(1);
   if (experts <= 1 && wanted <= 1) {
@@ -310,8 +308,7 @@ void choose_optimizer(Settings& s, Plan& plan) {
   take({"adam_eps"}, plan.epsilon, 1e-30, 1);
   take({"weight_decay"}, plan.weight_decay, 0, 1);
   take({"clip_grad", "grad_clip"}, plan.clip, 0, 1e9);
-  s.tell({"lr"}, Use::not_exercised,
-         fmt::format("{} for a model this small", plan.learning_rate));
+  s.tell({"lr"}, Use::not_exercised, fmt::format("{} for a model this small", plan.learning_rate));
 }
 
 void choose_checkpoint(Settings& s, Planned& out) {
@@ -398,6 +395,7 @@ Planned make_plan(const Config* config, const Wishes& wishes) {
   if (config) {
     Settings settings(config, wishes.scope);
     out.framework = config->framework;
+    out.anchor = locate(config->anchor);
     out.digest = digest_of(*config);
     choose_strategy(settings, config, out);
     const Sizes sizes = leave_out_other_axes(settings);

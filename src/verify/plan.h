@@ -26,7 +26,8 @@ struct Fault {
   double factor = 2;
   std::uint64_t bytes = 0;
 };
-// "kill:1:2" is kind, rank, step; a fourth field is the factor or the number of bytes. Throws Error.
+// "kill:1:2" is kind, rank, step; a fourth field is the factor or the number of bytes. Throws
+// Error.
 Fault parse_fault(std::string_view text);
 
 struct Plan {
@@ -63,8 +64,8 @@ std::string_view use_name(Use use);
 struct Setting {
   std::string key, value;
   Use use = Use::not_exercised;
-  std::string how;       // how it is exercised, what it was scaled to, why it is left out
-  bool limits = false;   // leaves a part of the configuration's parallelism or arithmetic unproven
+  std::string how;      // how it is exercised, what it was scaled to, why it is left out
+  bool limits = false;  // leaves a part of the configuration's parallelism or arithmetic unproven
   Location where;
 };
 
@@ -86,6 +87,7 @@ struct Planned {
   std::vector<std::string> notes;  // what else a reader should know of the mapping
   std::string digest;              // of the configuration: "fnv1a64:..."; empty without one
   std::string framework;
+  Location anchor;  // of the configuration as a whole
 };
 
 // `config` may be null: then the plan is the defaults and the wishes.

@@ -1,5 +1,9 @@
 #include "verify/process.h"
 
+#include <algorithm>
+#include <cerrno>
+#include <map>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -9,10 +13,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <map>
 
 #include "base/error.h"
 #include "base/files.h"

@@ -2,19 +2,19 @@
 // Processes that leave nothing behind: each in a process group of its own, killed with everything
 // that it started, also when this process is killed itself.
 
-#include <sys/types.h>
-
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace shardlint::verify {
 
 double now();  // seconds of the monotonic clock
 
 struct Command {
-  std::vector<std::string> argv;                             // argv[0] is the path
-  std::vector<std::pair<std::string, std::string>> set;      // laid over this environment
+  std::vector<std::string> argv;                         // argv[0] is the path
+  std::vector<std::pair<std::string, std::string>> set;  // laid over this environment
   std::vector<std::string> unset;
   std::string input;  // for its stdin, at most 60 KiB; nothing: /dev/null
 };

@@ -179,8 +179,8 @@ void Settings::add(const std::string& key, Use use, std::string how, bool limits
   if (!written) {
     return;
   }
-  Setting setting{key, written->value.text(), use, std::move(how), limits,
-                  locate(config_->place(key))};
+  Setting setting{key,    written->value.text(),      use, std::move(how),
+                  limits, locate(config_->place(key))};
   if (!(written->value == entry->value()) && !written->value.is_unknown()) {
     setting.how += " (in force: " + entry->value().text() + ")";
   }

@@ -1,15 +1,16 @@
 #include "verify/watchdog.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 namespace shardlint::verify {
 namespace {
 
-constexpr double settle = 0.4;      // after one process fell: what the others say still counts
-constexpr double stop_grace = 2.0;  // a stopped process may be continued
-constexpr double end_grace = 5.0;   // between the report and the end of the processes
+constexpr double settle = 0.4;        // after one process fell: what the others say still counts
+constexpr double report_grace = 2.0;  // between an error event and the end of its process
+constexpr double stop_grace = 2.0;    // a stopped process may be continued
+constexpr double end_grace = 5.0;     // between the report and the end of the processes
 
 std::string place(const std::string& phase, const std::string& detail) {
   return "in phase " + phase + (detail.empty() ? "" : " (" + detail + ")");
@@ -69,9 +70,9 @@ void Watchdog::event(int index, const Event& event, double now) {
       places_ = event.ranks;
     }
     if (!event.ranks.empty()) {  // the one that is behind speaks for the process
-      const auto behind = std::max_element(
-          event.ranks.begin(), event.ranks.end(),
-          [](const RankPlace& a, const RankPlace& b) { return a.idle < b.idle; });
+      const auto behind =
+          std::max_element(event.ranks.begin(), event.ranks.end(),
+                           [](const RankPlace& a, const RankPlace& b) { return a.idle < b.idle; });
       process.phase = behind->phase.empty() ? process.phase : behind->phase;
       process.detail = behind->detail;
     }
@@ -89,6 +90,7 @@ void Watchdog::event(int index, const Event& event, double now) {
   }
   if (event.kind == "error" && !process.error) {
     process.error = event;
+    process.error_at = now;
   }
   if (event.kind == "report" && !event.report.empty()) {
     report_ = event.report;
@@ -126,7 +128,12 @@ void Watchdog::slept(double seconds) {
 
 Ending Watchdog::ending(Ending::Kind kind, int rank, const Process& process, double now,
                         std::string message) const {
-  return {kind, rank, process.phase, process.detail, now - start_, process.state.code,
+  return {kind,
+          rank,
+          process.phase,
+          process.detail,
+          now - start_,
+          process.state.code,
           std::move(message)};
 }
 
@@ -145,11 +152,12 @@ std::optional<Ending> Watchdog::of_the_ended(double now, bool settled) const {
     };
     const std::string who =
         what_.rank_each ? fmt::format("rank {}", rank_of(i)) : std::string("the trainer");
-    if (p.error && p.error->error == "hang") {
+    // It reports what it has before it leaves.
+    if (p.error && p.error->error == "hang" && (p.ended || now - p.error_at > report_grace)) {
       const Event& e = *p.error;
-      Ending hang = ending(Ending::Kind::hang, e.rank, p, now,
-                           e.message.empty() ? fmt::format("rank {} made no progress", e.rank)
-                                             : e.message);
+      Ending hang =
+          ending(Ending::Kind::hang, e.rank, p, now,
+                 e.message.empty() ? fmt::format("rank {} made no progress", e.rank) : e.message);
       hang.phase = e.phase.empty() ? hang.phase : e.phase;
       if (const auto at = std::find_if(places_.begin(), places_.end(),
                                        [&](const RankPlace& r) { return r.rank == e.rank; });
@@ -171,12 +179,11 @@ std::optional<Ending> Watchdog::of_the_ended(double now, bool settled) const {
     } else if (p.state.code > 1) {
       const bool told = p.error && !p.error->message.empty();
       const bool aborted = p.error && p.error->error == "aborted";
-      Ending refused = ending(
-          told ? Ending::Kind::refused : Ending::Kind::died,
-          p.error && p.error->rank >= 0 ? p.error->rank : rank_of(i), p, now,
-          told ? p.error->message
-               : fmt::format("{} ended with status {} {}, without saying why", who, p.state.code,
-                             place(p.phase, p.detail)));
+      Ending refused = ending(told ? Ending::Kind::refused : Ending::Kind::died,
+                              p.error && p.error->rank >= 0 ? p.error->rank : rank_of(i), p, now,
+                              told ? p.error->message
+                                   : fmt::format("{} ended with status {} {}, without saying why",
+                                                 who, p.state.code, place(p.phase, p.detail)));
       refused.phase = p.error && !p.error->phase.empty() ? p.error->phase : refused.phase;
       propose(aborted ? 1 : 2, refused);
     }
@@ -231,8 +238,8 @@ std::optional<Ending> Watchdog::of_the_idle(double now) const {
 }
 
 std::optional<Ending> Watchdog::verdict(double now, bool settled) const {
-  const bool all_ended = std::all_of(processes_.begin(), processes_.end(),
-                                     [](const Process& p) { return p.ended; });
+  const bool all_ended =
+      std::all_of(processes_.begin(), processes_.end(), [](const Process& p) { return p.ended; });
   if (auto found = of_the_ended(now, settled && all_ended)) {
     return found;
   }
@@ -250,9 +257,9 @@ std::optional<Ending> Watchdog::verdict(double now, bool settled) const {
   }
   if (reported_at_ >= 0) {
     if (now - reported_at_ > end_grace) {
-      return ending(Ending::Kind::hang, -1, processes_[0], now,
-                    fmt::format("the trainer reported and then did not end for {:.0f} s",
-                                end_grace));
+      return ending(
+          Ending::Kind::hang, -1, processes_[0], now,
+          fmt::format("the trainer reported and then did not end for {:.0f} s", end_grace));
     }
     return {};
   }
@@ -267,8 +274,8 @@ std::optional<Ending> Watchdog::verdict(double now, bool settled) const {
     return found;
   }
   if (now - start_ > what_.total_deadline) {
-    const auto slowest =
-        std::find_if(processes_.begin(), processes_.end(), [](const Process& p) { return !p.ended; });
+    const auto slowest = std::find_if(processes_.begin(), processes_.end(),
+                                      [](const Process& p) { return !p.ended; });
     const auto i = static_cast<std::size_t>(slowest - processes_.begin());
     return ending(Ending::Kind::late, rank_of(i), *slowest, now,
                   fmt::format("not done after {:.0f} s, {}", now - start_,

@@ -27,7 +27,7 @@ class Watchdog {
   struct Process {
     bool hello = false, ended = false;
     State state;
-    double seen = 0, stopped_at = -1, ended_at = -1;
+    double seen = 0, stopped_at = -1, ended_at = -1, error_at = -1;
     std::string phase = "start", detail;
     std::optional<Event> error;
   };
