@@ -19,6 +19,7 @@ constexpr Command table[] = {
     {"explain", run_explain, "what a rule, a key or an upstream error message means"},
     {"rules", run_rules, "list the rules"},
     {"test", run_test, "run the examples of rules"},
+    {"verify", run_verify, "a real sharded training step on this machine, with proof"},
     {"version", run_version, "version, commit, rule pack and upstream snapshots"},
     {"generate-shell-completion", run_completion, "completion script for bash, zsh or fish"},
 };

@@ -1,11 +1,11 @@
 #include "verify/evidence.h"
 
-#include <time.h>
-
 #include <nlohmann/json.hpp>
 
+#include <time.h>
+
 #include "base/files.h"
-#include "base/version.h"
+#include "report/tool.h"
 
 namespace shardlint::verify {
 namespace {
@@ -57,7 +57,8 @@ std::string evidence(const Launched& launched, const Judgement& judgement, const
   const json root = {
       {"tool", marker},
       {"version", 1},
-      {"shardlint", version()},
+      {"shardlint",
+       std::string(this_tool().version) + " (" + std::string(this_tool().commit) + ")"},
       {"date", utc()},
       {"verdict",
        {{"outcome", outcomes[static_cast<int>(judgement.outcome)]},

@@ -1,8 +1,8 @@
 #include "verify/judge.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "base/strings.h"
 
@@ -163,8 +163,8 @@ void judge_checks(Judgement& out, const Report& report, const Planned& planned) 
   } else if (report.outcome != "pass" || passed == 0) {
     out.outcome = Judgement::Outcome::cannot_run;
     out.exit_code = 77;
-    out.headline = "nothing proven: " + (report.message.empty() ? "no check could be made"
-                                                                : report.message);
+    out.headline =
+        "nothing proven: " + (report.message.empty() ? "no check could be made" : report.message);
   } else {
     out.outcome = Judgement::Outcome::pass;
     out.exit_code = 0;

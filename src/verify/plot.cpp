@@ -1,7 +1,7 @@
 // Four small bar charts beside each other, one a figure, one bar a strategy.
-#include <fmt/core.h>
-
 #include <algorithm>
+
+#include <fmt/core.h>
 
 #include "verify/evidence.h"
 #include "verify/table.h"
@@ -50,14 +50,14 @@ std::string panel_svg(const Panel& panel, const std::vector<Compared>& rows, int
   for (const Compared& row : rows) {
     most = std::max(most, (row.*panel.value).value_or(0));
   }
-  std::string out = fmt::format("<text x=\"{}\" y=\"20\" font-weight=\"bold\">{}</text>\n", left,
-                                panel.title);
+  std::string out =
+      fmt::format("<text x=\"{}\" y=\"20\" font-weight=\"bold\">{}</text>\n", left, panel.title);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Number value = rows[i].*panel.value;
     const int y = 34 + static_cast<int>(i) * 36;
     const double width = value && most > 0 ? *value / most * 190 : 0;
-    const std::string shown = !value       ? std::string("not measured")
-                              : panel.bytes ? bytes_text(*value)
+    const std::string shown = !value           ? std::string("not measured")
+                              : panel.bytes    ? bytes_text(*value)
                               : *value >= 1000 ? fmt::format("{:.0f}", *value)
                                                : fmt::format("{:.2f}", *value);
     out += fmt::format(
@@ -85,12 +85,13 @@ std::string plot(const Report& report, const std::string& path) {
     svg += panel_svg(panel, report.compare, left);
     left += each;
   }
-  const std::string machine =
-      report.devices.empty() ? report.backend
-                             : fmt::format("{} x {}", report.devices.size(), report.devices[0].name);
-  svg += fmt::format("<text x=\"20\" y=\"{}\" fill=\"#555\">shardlint verify --compare: {} ranks, "
-                     "{}</text>\n</svg>\n",
-                     height - 8, report.ranks, escape(machine));
+  const std::string machine = report.devices.empty() ? report.backend
+                                                     : fmt::format("{} x {}", report.devices.size(),
+                                                                   report.devices[0].name);
+  svg += fmt::format(
+      "<text x=\"20\" y=\"{}\" fill=\"#555\">shardlint verify --compare: {} ranks, "
+      "{}</text>\n</svg>\n",
+      height - 8, report.ranks, escape(machine));
   if (!path.ends_with(".html") && !path.ends_with(".htm")) {
     return svg;
   }

@@ -29,7 +29,9 @@ Number as_number(const json& value) {
   return std::isfinite(number) ? Number(number) : Number();
 }
 
-Number number(const json& object, const char* name) { return as_number(member(object, name)); }
+Number number(const json& object, const char* name) {
+  return as_number(member(object, name));
+}
 
 int integer(const json& object, const char* name) {
   const Number value = number(object, name);
@@ -147,9 +149,9 @@ Report read_report(std::string_view content) {
   report.check_s = number(checkpoint, "check_s");
   report.load_s = number(checkpoint, "load_s");
   report.compare = list<Compared>(root, "compare", [](const json& item) {
-    return Compared{text(item, "strategy"),     number(item, "median_ms"),
+    return Compared{text(item, "strategy"),       number(item, "median_ms"),
                     number(item, "tokens_per_s"), number(item, "exposed_ms"),
-                    number(item, "peak_bytes"), number(item, "model_state_bytes")};
+                    number(item, "peak_bytes"),   number(item, "model_state_bytes")};
   });
   report.faults = list<std::pair<std::string, bool>>(root, "faults", [](const json& item) {
     return std::pair(text(item, "kind"), flag(item, "simulated"));

@@ -1,9 +1,9 @@
 #include "verify/table.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cctype>
+
+#include <fmt/core.h>
 
 namespace shardlint::verify {
 namespace {
@@ -12,7 +12,9 @@ std::string figure(const Number& number, const char* unit = "", int digits = 2) 
   return number ? fmt::format("{:.{}f}{}", *number, digits, unit) : std::string("-");
 }
 
-std::string bytes_figure(const Number& number) { return number ? bytes_text(*number) : "-"; }
+std::string bytes_figure(const Number& number) {
+  return number ? bytes_text(*number) : "-";
+}
 
 bool numeric(const std::string& cell) {
   return !cell.empty() && (std::isdigit(static_cast<unsigned char>(cell[0])) || cell == "-");
@@ -210,6 +212,12 @@ std::string render(const Judgement& judgement, const Report& report, const Plann
   }
   if (!planned.settings.empty()) {
     out += "settings of the configuration\n" + render_settings(planned, verbose);
+  }
+  for (const Diagnostic& d : judgement.diagnostics) {
+    out += d.where.file.empty()
+               ? std::string("finding: ")
+               : fmt::format("{}:{}:{}: ", d.where.file, d.where.begin.line, d.where.begin.column);
+    out += d.code + " " + d.message + "\n";
   }
   out += "verdict: " + judgement.headline + "\n";
   return out;

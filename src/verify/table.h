@@ -11,9 +11,10 @@
 namespace shardlint::verify {
 
 // Columns as wide as their widest cell; numbers to the right.
-std::string render_table(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
+std::string render_table(const std::vector<std::vector<std::string>>& rows,
+                         std::string_view indent);
 
-std::string bytes_text(double bytes);    // 1.5 MiB
+std::string bytes_text(double bytes);  // 1.5 MiB
 std::string setting_text(const Setting& setting);
 
 // Everything: checks, figures, settings of the configuration, verdict last.
