@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/commands.h"
+#include "cli/lint_flags.h"
 #include "cli/parse.h"
 #include "cli/verify_hooks.h"
 
@@ -52,10 +53,6 @@ void add_flags(CLI::App& app, VerifyFlags& f) {
           ->check(CLI::NonNegativeNumber)
           ->type_name("SECONDS"),
       "Own command");
-  group(app.add_option("--checkpoint", f.checkpoint,
-                       "the folder it saves to (default: as the configuration says)")
-            ->type_name("DIR"),
-        "Own command");
   group(app.add_flag("--yes,-y", f.yes, "do not ask"), "Safety");
   group(app.add_flag("--dry-run", f.dry_run, "say what would be done, and stop"), "Safety");
   group(app.add_flag("--force", f.force, "go on although the configuration has errors"), "Safety");
@@ -92,8 +89,10 @@ void add_flags(CLI::App& app, VerifyFlags& f) {
 
 int run_verify(Arguments arguments) {
   VerifyFlags flags;
+  Options options;
   CLI::App app("A real sharded training step on this machine, with proof.", "shardlint verify");
   add_flags(app, flags);
+  add_lint_flags(app, options);
   // What follows `--` is the user's command and none of our business.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   std::vector<std::string> own(arguments.begin(), dashes);
@@ -107,7 +106,8 @@ int run_verify(Arguments arguments) {
   if (const std::optional<int> code = parse(app, own)) {
     return *code;
   }
-  return verify_configuration(flags, verify_hooks());
+  flags.checkpoint = options.checkpoint;
+  return verify_configuration(flags, verify_hooks(options));
 }
 
 }  // namespace shardlint

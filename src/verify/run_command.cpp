@@ -57,11 +57,15 @@ std::string in_path(const std::string& name) {
 }
 
 // Runs the command, shows its output as it comes, ends it when it stalls.
-JobRun follow(const VerifyFlags& flags, const VerifyHooks& hooks, const Command& command,
-              bool echo) {
+JobRun follow(const VerifyFlags& flags, const VerifyHooks& hooks, const Config* config,
+              const Command& command, bool echo) {
   Supervisor supervisor;
   Child child(command);
-  LogReader reader(hooks.runtime_error);
+  std::function<std::optional<Diagnostic>(std::string_view)> explain;
+  if (hooks.runtime_error) {
+    explain = [&](std::string_view line) { return hooks.runtime_error(line, config); };
+  }
+  LogReader reader(std::move(explain));
   Log log;
   Lines out, err;
   JobRun result;
@@ -392,7 +396,7 @@ int run_command(const VerifyFlags& flags, const VerifyHooks& hooks, const Config
     return 2;
   }
   const time_t since = ::time(nullptr);
-  const JobRun run = follow(flags, hooks, command, true);
+  const JobRun run = follow(flags, hooks, config, command, true);
   const Judgement judgement = judge_run(flags, hooks, planned, run, checkpoint, since);
   const std::string json = evidence_json(flags.command, planned, run, judgement);
   if (!flags.no_evidence) {

@@ -25,8 +25,9 @@ struct LintedConfig {
 struct VerifyHooks {
   // Sources stay in `sources`, which outlives the configurations. Throws Error.
   std::function<LintedConfig(const std::vector<std::string>& paths, Sources& sources)> read;
-  // The finding that explains a line of a job's log, if a rule knows that message.
-  std::function<std::optional<Diagnostic>(std::string_view line)> runtime_error;
+  // The finding that explains a line of a job's log, if a rule knows that message; at its place in
+  // the configuration (may be null).
+  std::function<std::optional<Diagnostic>(std::string_view line, const Config*)> runtime_error;
   // Everything wrong with a checkpoint. Throws Error when there is none.
   std::function<std::vector<Diagnostic>(const std::string& path)> check_checkpoint;
   // Findings in one of the linter's formats (full, sarif, ...).
