@@ -182,6 +182,13 @@ void add_rename(Diagnostic& d, const Span& where, std::string_view path, const U
 
 }  // namespace
 
+bool one_class_only(std::string_view section) {
+  static constexpr std::string_view sections[] = {
+      "train",     "optimizer", "ddp",        "validation", "scheduler", "logger",
+      "tokenizer", "rng",       "checkpoint", "dist",       "profiling", "rerun_state_machine"};
+  return std::find(std::begin(sections), std::end(sections), section) != std::end(sections);
+}
+
 std::string_view framework_title(std::string_view framework) {
   if (framework == "megatron-lm") {
     return "Megatron-LM";
@@ -307,6 +314,11 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema) {
     }
     if (!found.key) {
       const UnknownKey why = describe_unknown_key(schema, path);
+      const std::string_view section = std::string_view(path).substr(0, path.find('.'));
+      const bool foreign_class = schema.find(section) && !one_class_only(section);
+      if (foreign_class && why.replacement.empty() && !schema.history(path)) {
+        continue;  // the class may be one of the user's own
+      }
       Diagnostic d = start("KEY101", "unknown-key", config, schema, path, *step);
       d.where = locate(config.key_place(path));
       d.message = why.message;

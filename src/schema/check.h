@@ -27,6 +27,10 @@ struct UnknownKey {
 };
 UnknownKey describe_unknown_key(const Schema& schema, std::string_view key);
 
+// Whether only the catalogued class can fill this section of Megatron-Bridge's container. Models,
+// data sets and adapters may be classes of the user's own.
+bool one_class_only(std::string_view section);
+
 // The framework's name as its users write it.
 std::string_view framework_title(std::string_view framework);
 

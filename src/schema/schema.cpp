@@ -243,16 +243,32 @@ std::string_view Schema::since(std::string_view name) const {
   return versions_of(*tables_->blob).names[static_cast<std::size_t>(std::countr_zero(with))];
 }
 
+bool Schema::known_script(std::string_view path) {
+  static constexpr std::string_view upstream[] = {"",
+                                                  "pretrain_gpt.py",
+                                                  "pretrain_hybrid.py",
+                                                  "pretrain_mamba.py",
+                                                  "pretrain_bert.py",
+                                                  "pretrain_t5.py",
+                                                  "pretrain_vlm.py",
+                                                  "train_rl.py"};
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return std::find(std::begin(upstream), std::end(upstream), name) != std::end(upstream);
+}
+
 const Option* Schema::find_flag(std::string_view flag, std::string_view script) const {
   const auto file = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
+  const bool any = !known_script(script);
   const Option* found = nullptr;
   for (auto at = flags_from(flag); at != tables_->flags.end() && at->first == flag; ++at) {
     const Option& option = options_[at->second];
-    if (option.entry.empty())
+    if (option.entry.empty()) {
       return &option;
+    }
     const bool package = !option.entry.ends_with(".py");
-    if (package || (!script.empty() && file(option.entry) == file(script)))
+    if (package || any || (!script.empty() && file(option.entry) == file(script))) {
       found = &option;
+    }
   }
   return found;
 }

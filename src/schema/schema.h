@@ -157,9 +157,12 @@ class Schema {
   std::string_view since(std::string_view name_or_flag) const;
 
   // Command line (megatron-lm). A flag's default is its dest's: find(option.dest)->cli_default.
-  // Flags of one script count where `script` (a path) has that script's file name; flags that an
-  // optional package brings always count.
+  // Flags of one script count where `script` (a path) has that script's file name, or where it is
+  // known_script() to nobody; flags that an optional package brings always count.
   const Option* find_flag(std::string_view flag, std::string_view script = {}) const;
+  // Whether upstream ships a training script of that file name, so that its flags are all known. An
+  // argument list without a script is held to what every script accepts.
+  static bool known_script(std::string_view path);
   std::string_view flag_owner(std::string_view flag) const;     // the script that alone has it
   std::span<const Option> options() const { return options_; }  // in the order declared
   std::string_view nearest_flag(std::string_view flag) const;

@@ -34,9 +34,8 @@ def extras(checkout, program):
     script's name, or with the package that must be installed."""
     out, known = [], set()
     for path in sorted(checkout.files()):
-        name = path.rpartition("/")[2]
-        if not name.endswith(".py") or not name.startswith(("pretrain", "train", "finetune")):
-            continue  # other scripts do not train
+        if not path.endswith(".py") or path.startswith(("megatron/training/", "tests/")):
+            continue
         if "extra_args_provider=" not in (checkout.read(path) or ""):
             continue
         try:
@@ -54,7 +53,15 @@ def extras(checkout, program):
                 if target and isinstance(target[1], ast.FunctionDef) and (entry, target) not in known:
                     known.add((entry, target))
                     _function(*target, entry, out)
-    return out
+    # Of scripts that do not train, each flag once: that it exists is all that matters here.
+    trains, seen, kept = ("pretrain", "train", "finetune"), set(), []
+    for option in sorted(out, key=lambda o: not o["entry"].rpartition("/")[2].startswith(trains)):
+        script = option["entry"].rpartition("/")[2]
+        if script.endswith(".py") and not script.startswith(trains) and option["flags"][0] in seen:
+            continue
+        seen.add(option["flags"][0])
+        kept.append(option)
+    return kept
 
 
 def _function(module, node, entry, out, depth=0):

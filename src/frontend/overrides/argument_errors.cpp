@@ -88,20 +88,6 @@ Diagnostic& ArgumentErrors::add(const char* code, const char* name, const Word& 
   return out_.emplace_back(std::move(d));
 }
 
-bool ArgumentErrors::known_script() const {
-  static constexpr std::string_view upstream[] = {
-      "",  // an argument list without a script is held to what every script accepts
-      "pretrain_gpt.py",
-      "pretrain_hybrid.py",
-      "pretrain_mamba.py",
-      "pretrain_bert.py",
-      "pretrain_t5.py",
-      "pretrain_vlm.py",
-      "train_rl.py"};
-  const std::string name = file_name(script_);
-  return std::find(std::begin(upstream), std::end(upstream), name) != std::end(upstream);
-}
-
 bool ArgumentErrors::foreign(const Word& word, std::string_view flag) {
   const std::string version = "Megatron-LM " + std::string(schema_.version());
   const std::string_view owner = schema_.flag_owner(flag);
@@ -150,7 +136,7 @@ bool ArgumentErrors::foreign(const Word& word, std::string_view flag) {
   } else if (!negative.empty() && !life) {
     d.fixes.push_back(replace(fmt::format("Remove `{}`", flag), Safety::display, word.span(), ""));
   }
-  if (!known_script()) {
+  if (!Schema::known_script(script_)) {
     d.severity = Severity::warning;
     d.verdict = Verdict::unknown;
     d.unknowns.push_back({std::string(flag), "script",

@@ -34,7 +34,6 @@ class ArgumentErrors {
  private:
   Diagnostic& add(const char* code, const char* name, const Word& at, std::string message,
                   const Option* option);
-  bool known_script() const;
   const Schema& schema_;
   std::string script_;
   std::vector<Diagnostic>& out_;

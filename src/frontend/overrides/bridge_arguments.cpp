@@ -15,11 +15,6 @@
 namespace shardlint {
 namespace {
 
-// Where only one class can stand, so that a key it has not is refused for certain.
-constexpr std::string_view certain[] = {
-    "train",     "optimizer",  "ddp",  "validation", "scheduler", "logger",
-    "tokenizer", "checkpoint", "dist", "rng",        "profiling", "rerun_state_machine"};
-
 class Reader {
  public:
   Reader(std::span<const Word> words, const BridgeOptions& options)
@@ -229,10 +224,8 @@ class Reader {
     const std::size_t dot = o.key.find('.');
     const std::string section = o.key.substr(0, dot);
     const Key* top = schema_.find(section);
-    const bool sure =
-        !top || (dot != std::string::npos &&
-                 std::find(std::begin(certain), std::end(certain), section) != std::end(certain) &&
-                 o.key.find('.', dot + 1) == std::string::npos);
+    const bool sure = !top || (dot != std::string::npos && one_class_only(section) &&
+                               o.key.find('.', dot + 1) == std::string::npos);
     if (!sure || schema_.find(o.key)) {
       return false;
     }
