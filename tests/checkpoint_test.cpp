@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/strings.h"
 #include "checkpoint/fault.h"
+#include "checkpoint/inspect.h"
 #include "checkpoint/metadata_writer.h"
 #include "checkpoint/pickle.h"
 #include "checkpoint/plan.h"
@@ -326,6 +327,18 @@ TEST_SUITE("checkpoint") {
     CHECK(other[0].verdict == "values");
     CHECK(other[0].differing == 8);
     CHECK(other[0].largest_absolute == 99);
+  }
+
+  TEST_CASE("what torch wrote is read as torch reads it") {
+    // digests.txt: XXH64 of the values as torch loaded them, when the fixture was made.
+    const std::string folder = source_root() + "/fixtures/checkpoint/good-torch-fsdp2";
+    std::vector<std::string> got;
+    for (const TensorStatistics& tensor : tensor_statistics(folder + "/ckpt", "*")) {
+      got.push_back(tensor.name + " " + tensor.digest);
+    }
+    std::sort(got.begin(), got.end());
+    CHECK(got.size() == 16);
+    CHECK(join(got, "\n") == join(lines_of(folder + "/digests.txt"), "\n"));
   }
 
   TEST_CASE("the pickle machine") {

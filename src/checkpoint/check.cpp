@@ -58,6 +58,9 @@ CheckResult check_path(const std::string& path, const CheckpointOptions& options
     take(check_keys(checkpoint), result.findings);
     take(check_records(checkpoint, saved_arguments(checkpoint), tree, options.deep),
          result.findings);
+    if (options.deep) {
+      take(check_steps(checkpoint), result.findings);
+    }
     ItemResult items =
         check_items(checkpoint, files, {options.deep, options.threads, options.progress});
     take(std::move(items.findings), result.findings);

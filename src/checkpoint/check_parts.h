@@ -18,6 +18,9 @@ std::vector<Finding> check_pieces(const Checkpoint& checkpoint);
 // What the keys mean: optimizer against model, layers, experts.
 std::vector<Finding> check_keys(const Checkpoint& checkpoint);
 
+// The step counters of the optimizer agree. Reads their values, a few bytes each.
+std::vector<Finding> check_steps(const Checkpoint& checkpoint);
+
 struct ItemOptions {
   bool deep = false;     // read all bytes
   unsigned threads = 0;  // 0: as many as the machine has
