@@ -34,6 +34,12 @@ bool reaches_a_job(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+constexpr std::string_view strategies[] = {"no_shard", "optim", "optim_grads",
+                                           "optim_grads_params"};
+bool is_strategy(std::string_view name) {
+  return std::find(std::begin(strategies), std::end(strategies), name) != std::end(strategies);
+}
+
 int largest_divisor(int of, int at_most) {
   int best = 1;
   for (int d = 1; d <= of && d <= at_most; ++d) {
@@ -52,14 +58,14 @@ void choose_strategy(Settings& s, const Config* config, Planned& out) {
   if (megatron || engine == "megatron_fsdp") {
     const std::string named = s.text(sharding);
     // The command line shards everything by default, and so does verl; the class shards nothing.
-    plan.strategy = !named.empty()                           ? named
+    plan.strategy = is_strategy(named)                       ? named
                     : config->framework == "megatron-bridge" ? "no_shard"
                                                              : "optim_grads_params";
     s.tell({"use_megatron_fsdp", "use_custom_fsdp", "distributed_strategy"}, Use::exercised,
            "strategy " + plan.strategy);
-    const bool unknown = s.is_unknown(sharding);
-    s.tell(sharding, unknown ? Use::not_exercised : Use::exercised,
-           unknown ? "not known; " + plan.strategy + " is run instead" : "", unknown);
+    const bool taken = named == plan.strategy;
+    s.tell(sharding, taken ? Use::exercised : Use::not_exercised,
+           taken ? "" : "not one of the four; " + plan.strategy + " is run instead", !taken);
   } else if (torch) {
     const bool keep = s.is_false({"torch_fsdp2_reshard_after_forward", "reshard_after_forward"});
     plan.strategy = keep ? "optim_grads" : "optim_grads_params";
@@ -417,11 +423,9 @@ Planned make_plan(const Config* config, const Wishes& wishes) {
                                          [](const Setting& setting) { return setting.limits; });
   }
   if (!wishes.strategy.empty()) {
-    static constexpr std::string_view all[] = {"no_shard", "optim", "optim_grads",
-                                               "optim_grads_params"};
-    if (std::find(std::begin(all), std::end(all), wishes.strategy) == std::end(all)) {
+    if (!is_strategy(wishes.strategy)) {
       throw Error("strategy '" + wishes.strategy + "': expected " +
-                  join({std::begin(all), std::end(all)}, ", "));
+                  join({std::begin(strategies), std::end(strategies)}, ", "));
     }
     plan.strategy = wishes.strategy;
   }
