@@ -1,7 +1,13 @@
 #include "frontend/shell/shell.h"
 
+#include <functional>
+
 #include <doctest/doctest.h>
 
+#include "diagnostics/edits.h"
+#include "frontend/shell/argv.h"
+#include "frontend/shell/edits.h"
+#include "frontend/shell/findings.h"
 #include "frontend/shell/launcher.h"
 
 using namespace shardlint;
@@ -354,5 +360,176 @@ TEST_SUITE("launcher") {
     CHECK(found[0].instance == "command 1");
     CHECK(found[1].instance == "command 2");
     CHECK(locate(found[1].span).begin.line == 3);
+  }
+}
+
+namespace {
+
+// The script after the first launch's edits, or "-" when there are none.
+std::string edited(const std::string& script,
+                   const std::function<shell::Edits(const shell::Launch&)>& make) {
+  const Run run(script);
+  const std::vector<shell::Launch> found = shell::launches(run.result, true);
+  REQUIRE(found.size() >= 1);
+  const shell::Edits edits = make(found[0]);
+  return edits.empty() ? "-" : apply_edits(script, edits).text;
+}
+
+}  // namespace
+
+TEST_SUITE("shell-edits") {
+  TEST_CASE("flags") {
+    struct {
+      const char *script, *flag, *value, *expected;
+    } const rows[] = {
+        {"python p.py --a 1 --b 2 # c", "--a", "3", "python p.py --a 3 --b 2 # c"},
+        {"python p.py --a=1 --b", "--a", "3", "python p.py --a=3 --b"},
+        {"N=1\npython p.py --a $N --b", "--a", "3", "N=3\npython p.py --a $N --b"},
+        {"python p.py --a ${N:-1}", "--a", "3", "python p.py --a ${N:-3}"},
+        {"python p.py --a \"1\"", "--a", "3", "python p.py --a \"3\""},
+        {"python p.py --a \"$HOME/x\"", "--a", "3", "python p.py --a 3"},
+        {"O=\"--a 1 --b\"\npython p.py $O", "--a", "3", "O=\"--a 3 --b\"\npython p.py $O"},
+        {"python p.py --a 1", "--ab", "3", "python p.py --a 1 --ab 3"},
+        {"A=(\n  --x 1  # one\n  --y\n)\npython p.py \"${A[@]}\"", "--xy", "3",
+         "A=(\n  --x 1  # one\n  --xy 3\n  --y\n)\npython p.py \"${A[@]}\""},
+        {"python p.py \\\n    --x 1 \\\n    --y 2\n", "--xy", "3",
+         "python p.py \\\n    --x 1 \\\n    --xy 3 \\\n    --y 2\n"},
+        {"python p.py \\\n    --x 1 \\\n    --y 2\n", "--yy", "3",
+         "python p.py \\\n    --x 1 \\\n    --y 2 \\\n    --yy 3\n"},
+        {"O=\"\n --x 1\n --y 2\n\"\npython p.py $O", "--xy", "3",
+         "O=\"\n --x 1\n --xy 3\n --y 2\n\"\npython p.py $O"},
+        {"if q; then A=(--a 1); fi\npython p.py \"${A[@]}\"", "--a", "2", "-"},
+        {"python p.py --a 1 2", "--a", "3", "-"},
+    };
+    for (const auto& row : rows) {
+      CAPTURE(row.script);
+      CHECK(edited(row.script, [&](const shell::Launch& launch) {
+              return shell::set_flag(launch, row.flag, row.value);
+            }) == row.expected);
+    }
+    CHECK(edited("python p.py --a 1", [](const shell::Launch& launch) {
+            return shell::set_flag(launch, "--s", std::nullopt);
+          }) == "python p.py --a 1 --s");
+  }
+
+  TEST_CASE("taking flags out") {
+    struct {
+      const char *script, *expected;
+    } const rows[] = {
+        {"python p.py --a 1 --b 2", "python p.py --b 2"},
+        {"A=(\n  --a 1  # one\n  --b\n)\npython p.py \"${A[@]}\"",
+         "A=(\n  # one\n  --b\n)\npython p.py \"${A[@]}\""},
+        {"A=(\n  --a 1\n  --b\n)\npython p.py \"${A[@]}\"",
+         "A=(\n  --b\n)\npython p.py \"${A[@]}\""},
+        {"A=(--a 1 --b)\npython p.py \"${A[@]}\"", "A=(--b)\npython p.py \"${A[@]}\""},
+        {"python p.py \\\n  --a 1 \\\n  --b\n", "python p.py \\\n  --b\n"},
+        {"python p.py --b", "-"},
+    };
+    for (const auto& row : rows) {
+      CAPTURE(row.script);
+      CHECK(edited(row.script, [](const shell::Launch& launch) {
+              return shell::remove_flag(launch, "--a");
+            }) == row.expected);
+    }
+  }
+
+  TEST_CASE("overrides") {
+    const auto set = [](std::string key, std::string value) {
+      return [=](const shell::Launch& launch) { return shell::set_override(launch, key, value); };
+    };
+    CHECK(edited("python -m m.n a.b=1 c.d=2", set("a.b", "5")) == "python -m m.n a.b=5 c.d=2");
+    CHECK(edited("python -m m.n +a.b=1", set("a.b", "5")) == "python -m m.n +a.b=5");
+    CHECK(edited("python -m m.n 'a.b=[1,2]'", set("a.b", "5")) == "python -m m.n 'a.b=5'");
+    CHECK(edited("python -m m.n \\\n    a.b=1 \\\n    c.d=2 \\\n    \"$@\"\n", set("a.bc", "x")) ==
+          "python -m m.n \\\n    a.b=1 \\\n    a.bc=x \\\n    c.d=2 \\\n    \"$@\"\n");
+    CHECK(edited("A=(\n    a.b=1\n    c.d=2\n)\npython -m m.n \"${A[@]}\"", set("+c.e", "x y")) ==
+          "A=(\n    a.b=1\n    c.d=2\n    +c.e='x y'\n)\npython -m m.n \"${A[@]}\"");
+    CHECK(edited("A=(\n    a.b=1\n    c.d=2\n)\npython -m m.n \"${A[@]}\"",
+                 [](const shell::Launch& launch) {
+                   return shell::remove_override(launch, "a.b");
+                 }) == "A=(\n    c.d=2\n)\npython -m m.n \"${A[@]}\"");
+  }
+
+  TEST_CASE("environment") {
+    struct {
+      const char *script, *value, *expected;
+    } const rows[] = {
+        {"export X=1  # why\npython p.py", "8", "export X=8  # why\npython p.py"},
+        {"X=1 python p.py", "8", "X=8 python p.py"},
+        {"export Y=1\necho\npython p.py", "8", "export Y=1\nexport X=8\necho\npython p.py"},
+        {"f() {\n  python p.py\n}\nf", "8", "f() {\n  export X=8\n  python p.py\n}\nf"},
+        {"export X=1  # why\npython p.py", nullptr, "python p.py"},
+        {"export X=1 Y=2\npython p.py", nullptr, "export Y=2\npython p.py"},
+        {"X=1 python p.py", nullptr, "python p.py"},
+        {"python p.py", nullptr, "-"},
+    };
+    for (const auto& row : rows) {
+      CAPTURE(row.script);
+      CHECK(edited(row.script, [&](const shell::Launch& launch) {
+              return row.value ? shell::set_environment(launch, "X", row.value)
+                               : shell::remove_environment(launch, "X");
+            }) == row.expected);
+    }
+  }
+}
+
+TEST_SUITE("shell-findings") {
+  TEST_CASE("of the script itself") {
+    const Row rows[] = {
+        {"placeholder", "D=/path/to/data\npython pretrain_gpt.py --data-path $D", "SHL201 1:3"},
+        {"placeholder in an override",
+         "python -m verl.trainer.main_ppo data.train_files='<your data>'", "SHL201 1:51"},
+        {"empty", "python pretrain_gpt.py --load ''", "SHL202 1:31"},
+        {"empty only while not given", "python pretrain_gpt.py --load \"${L:-}\"", ""},
+        {"nodes", "#SBATCH --nodes=2\nsrun torchrun --nnodes 4 --nproc_per_node 8 pretrain_gpt.py",
+         "SHL203 2:24"},
+        {"gpus",
+         "#SBATCH --nodes=2 --gres=gpu:4\nsrun torchrun --nnodes 2 --nproc_per_node 8 "
+         "pretrain_gpt.py",
+         "SHL203 2:43"},
+        {"agreeing",
+         "#SBATCH -N 2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES "
+         "--nproc_per_node 8 pretrain_gpt.py",
+         ""},
+        {"not exported", "CUDA_DEVICE_MAX_CONNECTIONS=1\npython pretrain_gpt.py", "SHL204 1:1"},
+        {"the script's own", "NCCL_X=1\nexport Y=$NCCL_X\npython pretrain_gpt.py", ""},
+        {"exported later", "NCCL_X=1\nexport NCCL_X\npython pretrain_gpt.py", ""},
+        {"for another", "NCCL_DEBUG=INFO check\npython pretrain_gpt.py", "SHL205 1:1"},
+        {"quotes", "A=\"--split '99,1,0'\"\npython pretrain_gpt.py $A", "SHL206 1:12"},
+        {"half a pair", "A=\"data.x='a b'\"\npython -m verl.trainer.main_ppo $A", "SHL206 1:4"},
+        {"quotes that eval takes", "A=\"--split '99,1,0'\"\neval python pretrain_gpt.py $A", ""},
+        {"comment among the lines", "python pretrain_gpt.py \\\n  --a 1 \\\n  # --b 2 \\\n  --c 3",
+         "SHL207 4:3"},
+        {"clean", "export NCCL_DEBUG=INFO\npython pretrain_gpt.py --load /ckpt \"$@\"", ""},
+    };
+    for (const Row& row : rows) {
+      CAPTURE(row.name);
+      const Run run(row.script);
+      std::string out;
+      for (const Diagnostic& each :
+           shell::script_findings(run.result, shell::launches(run.result))) {
+        out += (out.empty() ? "" : " ") + each.code + " " + std::to_string(each.where.begin.line) +
+               ":" + std::to_string(each.where.begin.column);
+        break;  // the first
+      }
+      CHECK(out == row.expected);
+    }
+  }
+
+  TEST_CASE("what was understood, as text") {
+    const Run run(
+        "export E=1\nsource gone.sh\ntorchrun --nproc_per_node ${N:-8} pretrain_gpt.py --load "
+        "$HOME/x\n");
+    const std::string text = shell::explain(run.result);
+    for (const char* part : {"command 1 at job/run.sh:3:1", "launches pretrain_gpt.py",
+                             "framework megatron-lm", "world_size = 8", "env.E = 1",
+                             "job/run.sh:3:32; a default", "not known: $HOME (env)", "SHL103"}) {
+      CAPTURE(part);
+      CHECK(text.find(part) != std::string::npos);
+    }
+    MemoryDisk disk;
+    Sources sources;
+    const std::vector<std::string> words = {"srun", "bash", "-c", "python x.py 'a b'"};
+    CHECK(shell::explain_words(words, sources, disk).find("a b") != std::string::npos);
   }
 }

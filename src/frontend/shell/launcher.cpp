@@ -228,14 +228,12 @@ void Peeler::wrapper_options(std::size_t begin, std::size_t end, std::string_vie
         world.tasks_per_node = value;
       } else if (option == "--gpus-per-node") {
         world.gpus = value;
-      } else if (option == "--export") {
-        for (const std::string_view part : split(value->text(), ',')) {
-          const std::string whole = value->text();
-          const std::size_t at = static_cast<std::size_t>(part.data() - whole.data());
-          (void)at;
+      } else if (option == "--export") {  // ALL,NAME=value,...
+        const std::string whole = value->text();
+        for (const std::string_view part : split(whole, ',')) {
           if (part.find('=') != std::string_view::npos) {
-            const std::size_t where = value->text().find(std::string(part));
-            set_environment(world, value->slice(where, where + part.size()));
+            const std::size_t at = static_cast<std::size_t>(part.data() - whole.data());
+            set_environment(world, value->slice(at, at + part.size()));
           }
         }
       }

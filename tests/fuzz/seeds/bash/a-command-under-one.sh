@@ -1,0 +1,1 @@
+if probe; then run a; else run b; fi

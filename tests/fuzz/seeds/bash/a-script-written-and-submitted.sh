@@ -1,0 +1,4 @@
+cat > job.sh <<'EOF'
+run $1
+EOF
+sbatch job.sh a

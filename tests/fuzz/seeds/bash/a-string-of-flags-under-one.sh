@@ -1,0 +1,3 @@
+O='--a'
+if probe; then O="$O --b"; fi
+run $O

@@ -1,0 +1,3 @@
+N=4
+if probe; then N=8; fi
+run $N

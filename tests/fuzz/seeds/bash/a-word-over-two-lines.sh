@@ -1,0 +1,5 @@
+Q=a\
+b
+run $Q c\
+d \
+ e

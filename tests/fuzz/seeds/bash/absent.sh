@@ -1,0 +1,2 @@
+source nowhere.sh
+run $Q

@@ -1,0 +1,1 @@
+accelerate launch --num_processes 8 --use_fsdp train.py q

@@ -1,0 +1,1 @@
+srun -N 2 ./inner.sh "$@"

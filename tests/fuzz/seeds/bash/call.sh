@@ -1,0 +1,3 @@
+export N=2
+X=1
+bash job/inner.sh a 'b c'

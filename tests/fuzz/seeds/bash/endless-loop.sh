@@ -1,0 +1,2 @@
+while true; do run x; sleep 1; done
+later

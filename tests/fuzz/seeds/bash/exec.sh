@@ -1,0 +1,2 @@
+exec run x
+never

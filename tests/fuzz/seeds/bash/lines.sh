@@ -1,0 +1,4 @@
+while read -r l; do run $l; done <<EOF
+a 1
+b
+EOF

@@ -1,0 +1,2 @@
+python -c 'import x'
+ls

@@ -1,0 +1,2 @@
+X=$([ -d /x ] && echo a || echo b)
+run $X

@@ -1,0 +1,1 @@
+run x 2>&1 | tee log &

@@ -1,0 +1,1 @@
+python -m torch.distributed.run --nproc-per-node gpu --nnodes=1 train.py

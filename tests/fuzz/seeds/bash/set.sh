@@ -1,0 +1,3 @@
+set -- a 'b c'
+shift
+run "$@" $# $1

@@ -1,0 +1,3 @@
+D=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$D/env.sh"
+run $N

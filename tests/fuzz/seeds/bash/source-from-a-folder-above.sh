@@ -1,0 +1,2 @@
+source conf/model.sh
+run "${ARGS[@]}"

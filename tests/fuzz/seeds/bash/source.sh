@@ -1,0 +1,2 @@
+source env.sh
+run $N

@@ -1,0 +1,2 @@
+M=$HOME/models/Qwen3-8B
+run ${M##*/} $(basename "$M") ${M%/*}

@@ -1,0 +1,1 @@
+torchrun --standalone -m verl.trainer.sft_trainer a=b

@@ -1,0 +1,1 @@
+run $((SLURM_NNODES*8))

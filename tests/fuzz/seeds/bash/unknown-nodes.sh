@@ -1,0 +1,1 @@
+torchrun --nnodes $NNODES --nproc_per_node 8 pretrain_gpt.py

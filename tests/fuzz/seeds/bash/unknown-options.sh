@@ -1,0 +1,1 @@
+torchrun $DIST pretrain_gpt.py --x

@@ -1,0 +1,1 @@
+run "$(date +%s)" $(cat /x)

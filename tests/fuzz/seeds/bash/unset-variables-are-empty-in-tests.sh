@@ -1,0 +1,2 @@
+if [ -n "$DEBUG" ]; then X=--debug; fi
+run $X x
