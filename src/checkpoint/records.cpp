@@ -41,19 +41,18 @@ class Records {
   }
 
   // verl: written last, lists where each part of the save lies.
-  void contents(const Tree& tree) {
-    const std::string path = join_path(tree.directory, "ckpt_contents.json");
+  void contents(const Tree& tree, const std::string& directory) {
+    const std::string path = join_path(directory, "ckpt_contents.json");
     const std::optional<Json> json = read_json(path);
     if (!json) {
-      const bool v2 = stat_file(join_path(tree.directory, "model/dist_ckpt")) ||
-                      stat_file(join_path(tree.directory, "optimizer/dist_ckpt"));
-      const bool v1 = !v2 && (stat_file(join_path(tree.directory, "dist_ckpt")) ||
-                              stat_file(join_path(tree.directory, "actor/dist_ckpt")));
+      const bool v2 = stat_file(join_path(directory, "model/dist_ckpt")) ||
+                      stat_file(join_path(directory, "optimizer/dist_ckpt"));
+      const bool v1 = !v2 && stat_file(join_path(directory, "dist_ckpt")).has_value();
       if (v2) {
         add(Fault::commit_record_missing, path,
             "is written last and is not there: the save did not finish", Severity::warning);
       } else if (v1) {
-        add(Fault::format_retired, tree.directory,
+        add(Fault::format_retired, directory,
             "dist_ckpt/ lies at the root of the checkpoint, as verl wrote it before its second "
             "layout; its loader refuses that");
       }
@@ -70,8 +69,8 @@ class Records {
               : "";
       if (escapes(where)) {
         add(Fault::path_escapes, path, "the path of " + name + " is \"" + where + "\"");
-      } else if (!stat_file(join_path(tree.directory, where))) {
-        add(Fault::file_missing, join_path(tree.directory, where),
+      } else if (!stat_file(join_path(directory, where))) {
+        add(Fault::file_missing, join_path(directory, where),
             name + " was saved here and is not there");
       }
     }
@@ -258,7 +257,13 @@ std::vector<Finding> check_tree(const Tree& tree) {
   Records records;
   try {
     if (tree.layout == "verl") {
-      records.contents(tree);
+      // One for each role: actor/, critic/; or the iteration itself where there is but one model.
+      records.contents(tree, tree.directory);
+      for (const char* role : {"actor", "critic", "ref", "reward"}) {
+        if (const std::string below = join_path(tree.directory, role); stat_file(below)) {
+          records.contents(tree, below);
+        }
+      }
     } else if (tree.layout == "bridge") {
       records.bridge(tree);
     }
