@@ -593,7 +593,7 @@ TEST_SUITE("checkpoint") {
         facts.facts.push_back({key, value, {}, {}, Origin::set, ""});
       }
       std::vector<std::string> got;
-      for (const Diagnostic& d : check_plan(merge({facts}), folder.path)) {
+      for (const Diagnostic& d : ResumePoint(folder.path).check(merge({facts}))) {
         got.push_back(d.code + " " + d.message);
       }
       CHECK(join(got, "; ") == row.expected);
@@ -603,7 +603,8 @@ TEST_SUITE("checkpoint") {
     verl.facts = {{"trainer.nnodes", 1, {}, {}, Origin::set, ""},
                   {"trainer.n_gpus_per_node", 8, {}, {}, Origin::set, ""}};
     const std::vector<Diagnostic> ranks =
-        check_plan(merge({verl}), source_root() + "/fixtures/checkpoint/good-verl-fsdp/ckpt");
+        ResumePoint(source_root() + "/fixtures/checkpoint/good-verl-fsdp/ckpt")
+            .check(merge({verl}));
     REQUIRE(ranks.size() == 1);
     CHECK(ranks[0].message == "the job has 8 ranks, the checkpoint has one file for each of 2");
   }

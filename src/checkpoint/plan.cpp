@@ -37,22 +37,39 @@ const Setting strictness{"dist_ckpt_strictness", "checkpoint.dist_ckpt_strictnes
                          "assume_ok_unexpected"};
 const Setting step{"ckpt_step", "checkpoint.ckpt_step", Value()};
 
-class PlanCheck {
- public:
-  PlanCheck(const Config& config, const std::string& path) : config_(config), tree_(resolve(path)) {
-    for (const TreePart& part : tree_.parts) {
-      parts_.push_back(open_checkpoint(part.directory));
-      parts_.back().role = part.role;
+// run_config.yaml is written by a program: sections at the margin, their plain values two in.
+std::map<std::string, std::string> read_run_config(const std::string& directory) {
+  std::map<std::string, std::string> values;
+  const std::optional<std::string> text =
+      read_small_file(join_path(directory, "run_config.yaml"), 16 << 20);
+  std::string section;
+  for (const std::string_view line :
+       split(text ? std::string_view(*text) : std::string_view(), '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) {
+      continue;
+    }
+    if (line.find_first_not_of(' ') == 0) {
+      section = line.substr(0, colon);
+    } else if (line.find_first_not_of(' ') == 2) {
+      values[section + "." + std::string(line.substr(2, colon - 2))] = trim(line.substr(colon + 1));
     }
   }
+  return values;
+}
+
+class PlanCheck {
+ public:
+  PlanCheck(const Config& config, const Tree& tree, const std::vector<ResumePoint::Part>& parts)
+      : config_(config), tree_(tree), parts_(parts) {}
 
   std::vector<Diagnostic> run() {
     if (config_.framework == "verl") {
       verl();
     } else if (config_.framework == "megatron-lm" || config_.framework == "megatron-bridge") {
       iteration();
-      for (const Checkpoint& part : parts_) {
-        if (part.role.empty()) {
+      for (const ResumePoint::Part& part : parts_) {
+        if (part.checkpoint.role.empty()) {
           megatron(part);
         }
       }
@@ -121,7 +138,7 @@ class PlanCheck {
   // Arguments of the saving job: Megatron's own, or Bridge's run_config.yaml.
   std::optional<std::int64_t> saved_number(const std::optional<SavedArguments>& saved,
                                            const std::string& name) const {
-    if (const auto found = run_config_.find("model." + name); found != run_config_.end()) {
+    if (const auto found = run_config_->find("model." + name); found != run_config_->end()) {
       const std::optional<long long> number = to_integer(found->second);
       return number ? std::optional<std::int64_t>(*number) : std::nullopt;
     }
@@ -134,29 +151,10 @@ class PlanCheck {
     return std::nullopt;
   }
 
-  // run_config.yaml is written by a program: sections at the margin, their plain values two in.
-  void read_run_config(const std::string& directory) {
-    const std::optional<std::string> text =
-        read_small_file(join_path(directory, "run_config.yaml"), 16 << 20);
-    std::string section;
-    for (const std::string_view line :
-         split(text ? std::string_view(*text) : std::string_view(), '\n')) {
-      const std::size_t colon = line.find(':');
-      if (colon == std::string_view::npos) {
-        continue;
-      }
-      if (line.find_first_not_of(' ') == 0) {
-        section = line.substr(0, colon);
-      } else if (line.find_first_not_of(' ') == 2) {
-        run_config_[section + "." + std::string(line.substr(2, colon - 2))] =
-            trim(line.substr(colon + 1));
-      }
-    }
-  }
-
-  void megatron(const Checkpoint& part) {
-    read_run_config(part.directory);
-    const std::optional<SavedArguments> saved = saved_arguments(part);
+  void megatron(const ResumePoint::Part& whole) {
+    const Checkpoint& part = whole.checkpoint;
+    const std::optional<SavedArguments>& saved = whole.saved;
+    run_config_ = &whole.run_config;
     formats(part);
     shapes(saved);
     parallel(part, saved);
@@ -257,7 +255,7 @@ class PlanCheck {
   void parallel(const Checkpoint& part, const std::optional<SavedArguments>& saved) {
     const std::optional<Value> my_tp = value(tp), my_pp = value(pp);
     if (!my_tp || !my_pp || !my_tp->if_integer() || !my_pp->if_integer() ||
-        (!saved && run_config_.empty())) {
+        (!saved && run_config_->empty())) {
       return;
     }
     const std::int64_t saved_tp = saved_number(saved, "tensor_model_parallel_size").value_or(1),
@@ -276,7 +274,7 @@ class PlanCheck {
       return;
     }
     if (part.format != Format::torch_dist || !saved || !wants_optimizer() ||
-        !saved_optimizer(saved, run_config_) || !is(distributed_optimizer, true)) {
+        !saved_optimizer(saved, *run_config_) || !is(distributed_optimizer, true)) {
       return;
     }
     std::string type = saved->sharding_type;
@@ -296,7 +294,7 @@ class PlanCheck {
       return;
     }
     const std::string_view at = bridge() ? key(load_optimizer) : key(skip_optimizer);
-    if (!saved_optimizer(saved, run_config_)) {
+    if (!saved_optimizer(saved, *run_config_)) {
       add(Fault::plan_optimizer, at,
           "the checkpoint was saved without optimizer state, so the run starts it anew, silently",
           Severity::warning);
@@ -315,7 +313,8 @@ class PlanCheck {
     const std::string_view strategy_key = "actor_rollout_ref.actor.strategy";
     const std::optional<Value> strategy = value(strategy_key, unknown(Reason::absent, ""));
     const std::string* word = strategy ? strategy->if_string() : nullptr;
-    for (const Checkpoint& part : parts_) {
+    for (const ResumePoint::Part& whole : parts_) {
+      const Checkpoint& part = whole.checkpoint;
       if (!part.role.empty() && !part.role.starts_with("actor") && part.role != "model") {
         continue;
       }
@@ -344,16 +343,25 @@ class PlanCheck {
   }
 
   const Config& config_;
-  Tree tree_;
-  std::vector<Checkpoint> parts_;
-  std::map<std::string, std::string> run_config_;
+  const Tree& tree_;
+  const std::vector<ResumePoint::Part>& parts_;
+  const std::map<std::string, std::string>* run_config_ = nullptr;
   std::vector<Diagnostic> found_;
 };
 
 }  // namespace
 
-std::vector<Diagnostic> check_plan(const Config& config, const std::string& checkpoint) {
-  return PlanCheck(config, checkpoint).run();
+ResumePoint::ResumePoint(const std::string& path) : tree_(resolve(path)) {
+  for (const TreePart& part : tree_.parts) {
+    Part opened{open_checkpoint(part.directory), {}, read_run_config(part.directory)};
+    opened.checkpoint.role = part.role;
+    opened.saved = saved_arguments(opened.checkpoint);
+    parts_.push_back(std::move(opened));
+  }
+}
+
+std::vector<Diagnostic> ResumePoint::check(const Config& config) const {
+  return PlanCheck(config, tree_, parts_).run();
 }
 
 }  // namespace shardlint::checkpoint

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "checkpoint/plan.h"
 #include "diagnostics/sort.h"
 #include "discover/discover.h"
 #include "lint/judge.h"
@@ -25,15 +26,35 @@ struct FileResult {
   bool linted = false;
 };
 
+// The checkpoint that the option names, opened once for all configurations.
+std::optional<checkpoint::ResumePoint> resume_point(const Options& options) {
+  return options.checkpoint.empty() ? std::nullopt
+                                    : std::optional<checkpoint::ResumePoint>(options.checkpoint);
+}
+
+// The rules' findings, then those of the configuration in force against the checkpoint.
+std::vector<Diagnostic> findings(const Unit& unit, const RuleBook& book,
+                                 const std::optional<checkpoint::ResumePoint>& resume) {
+  Config after;
+  std::vector<Diagnostic> out = judge(unit, book, resume ? &after : nullptr);
+  if (resume) {
+    for (Diagnostic& d : resume->check(after.framework.empty() ? unit.config : after)) {
+      out.push_back(std::move(d));
+    }
+  }
+  return out;
+}
+
 FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
-                     const RuleBook& book, const Options& options) {
+                     const RuleBook& book, const std::optional<checkpoint::ResumePoint>& resume,
+                     const Options& options) {
   FileResult out;
   Sources sources;
   ReadFile read = read_file(file, std::move(text), sources, disk, options);
   out.linted = !read.framework.empty();
   out.diagnostics = std::move(read.diagnostics);
   for (const Unit& unit : read.units) {
-    for (Diagnostic& d : judge(unit, book)) {
+    for (Diagnostic& d : findings(unit, book, resume)) {
       out.diagnostics.push_back(std::move(d));
     }
   }
@@ -62,6 +83,7 @@ void finish(Result& result, const RuleBook& book) {
 
 Result lint(std::span<const std::string> paths, const Options& options) {
   const RuleBook book(options);
+  const std::optional<checkpoint::ResumePoint> resume = resume_point(options);
   const RealDisk real;
   const MemoryDisk disk = disk_with_unsaved(options, real);
   Discovery found = discover(paths, disk);
@@ -73,7 +95,7 @@ Result lint(std::span<const std::string> paths, const Options& options) {
   const auto work = [&] {
     for (std::size_t i = next++; i < results.size(); i = next++) {
       if (auto text = disk.read(found.files[i].path)) {
-        results[i] = lint_file(found.files[i], std::move(*text), disk, book, options);
+        results[i] = lint_file(found.files[i], std::move(*text), disk, book, resume, options);
       } else {
         results[i].failure = "cannot be read";
       }
@@ -113,10 +135,11 @@ Result lint(std::span<const std::string> paths, const Options& options) {
 
 Result lint(std::string_view name, std::string_view text, const Options& options) {
   const RuleBook book(options);
+  const std::optional<checkpoint::ResumePoint> resume = resume_point(options);
   const RealDisk real;
   const MemoryDisk disk = disk_with_unsaved(options, real);
   const FoundFile file{std::string(name), kind_of(name, text), true};
-  FileResult result = lint_file(file, std::string(text), disk, book, options);
+  FileResult result = lint_file(file, std::string(text), disk, book, resume, options);
   Result out;
   (result.linted ? out.files : out.skipped) += 1;
   if (result.linted) {
@@ -130,13 +153,14 @@ Result lint(std::string_view name, std::string_view text, const Options& options
 
 Result lint_arguments(std::span<const std::string> arguments, const Options& options) {
   const RuleBook book(options);
+  const std::optional<checkpoint::ResumePoint> resume = resume_point(options);
   Sources sources;
   ReadFile read = read_arguments(arguments, sources, options);
   Result out;
   out.files = 1;
   out.diagnostics = std::move(read.diagnostics);
   for (const Unit& unit : read.units) {
-    for (Diagnostic& d : judge(unit, book)) {
+    for (Diagnostic& d : findings(unit, book, resume)) {
       out.diagnostics.push_back(std::move(d));
     }
   }
