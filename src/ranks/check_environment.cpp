@@ -34,7 +34,7 @@ void compare_devices(Check& check, const Report& report) {
 
 void compare_links(Check& check, const Report& report) {
   for (const RankLink& link : report.links) {
-    if (!link.link.peer_access) {
+    if (link.link.known && !link.link.peer_access) {
       check.rows.push_back({"no peer access from device of rank " + std::to_string(link.from) +
                                 " to rank " + std::to_string(link.to) +
                                 ": collectives go through host memory",
@@ -43,6 +43,24 @@ void compare_links(Check& check, const Report& report) {
                             {},
                             {},
                             false});
+    }
+  }
+}
+
+// Told through the store: NCCL itself may not find the memory to pass it on.
+void refuse_little_memory(Rank& rank, double room, double needed) {
+  const std::string key = "short of memory/";
+  const bool enough = room >= needed || room == 0;
+  rank.store.set(key + std::to_string(rank.rank),
+                 enough ? "no"
+                        : std::to_string(static_cast<long long>(room / 1048576)) + " MiB free, " +
+                              std::to_string(static_cast<long long>(needed / 1048576)) +
+                              " MiB needed");
+  for (int r = 0; r < rank.size; ++r) {
+    const std::string word = rank.store.get(key + std::to_string(r), rank.store.deadline);
+    if (word != "no") {
+      throw Error("cannot run here: too little device memory on rank " + std::to_string(r) + ": " +
+                  word);
     }
   }
 }
@@ -73,6 +91,7 @@ void check_environment(Session& session) {
                    {},
                    {},
                    room >= needed || room == 0};
+  refuse_little_memory(rank, room, needed);
   if (rank.first()) {
     session.reporter.with([&](Report& report) {
       report.runtime = runtime;
@@ -86,8 +105,9 @@ void check_environment(Session& session) {
       for (const RankDevice& from : report.devices) {
         for (const RankDevice& to : report.devices) {
           if (from.rank != to.rank && from.host == to.host && from.host == host_name()) {
-            LinkFacts link = link_facts(from.device.ordinal, to.device.ordinal);
+            LinkFacts link = link_facts(from.device, to.device);
             if (has_fault(rank.plan, "no_peer_access")) {
+              link.known = true;
               link.peer_access = false;
             }
             report.links.push_back({from.rank, to.rank, link});
@@ -109,21 +129,11 @@ void check_environment(Session& session) {
       check.verdict = Verdict::fail;
     }
   }
-  if (check.verdict == Verdict::fail && !memory.ok) {
-    check.reason = "too little memory on rank " + std::to_string(rank.rank) + ": " +
-                   std::to_string(static_cast<long long>(room / 1048576)) + " MiB free, " +
-                   std::to_string(static_cast<long long>(needed / 1048576)) + " MiB needed";
-  }
   if (check.reason.empty()) {
     check.reason = std::to_string(rank.size) + " ranks on " + mine.device.name;
   }
   check.seconds = seconds_since_start() - begun;
-  const bool too_little = !memory.ok;
   finish_check(session, std::move(check));
-  const std::vector<float> short_of = gather_values(rank, too_little ? 1.0f : 0.0f);
-  if (*std::max_element(short_of.begin(), short_of.end()) > 0) {
-    throw Error("cannot run here: too little device memory");
-  }
 }
 
 namespace {

@@ -63,6 +63,7 @@ struct DeviceFacts {
   int ecc = -1;  // -1 = not known
 };
 struct LinkFacts {
+  bool known = true;  // both devices are visible to this process
   bool peer_access = false;
   std::string kind = "unknown";
   int performance_rank = -1;  // -1 = not known
@@ -74,7 +75,7 @@ struct RuntimeFacts {
 std::string backend_name();               // "cpu" or "gpu"
 int device_count(std::string& why_none);  // 0 with the reason; the CPU backend has 64
 DeviceFacts device_facts(int ordinal);
-LinkFacts link_facts(int from, int to);
+LinkFacts link_facts(const DeviceFacts& from, const DeviceFacts& to);
 // Loads NCCL and cuBLASLt; an empty string, or why they cannot be used.
 std::string load_libraries(RuntimeFacts& facts);
 std::uint64_t device_used_bytes();  // of the calling thread's device, by everyone; 0 = not known

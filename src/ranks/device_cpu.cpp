@@ -88,8 +88,8 @@ DeviceFacts device_facts(int ordinal) {
   }
   return facts;
 }
-LinkFacts link_facts(int, int) {
-  return {true, "memory", -1};
+LinkFacts link_facts(const DeviceFacts&, const DeviceFacts&) {
+  return {true, true, "memory", -1};
 }
 std::string load_libraries(RuntimeFacts&) {
   return "";

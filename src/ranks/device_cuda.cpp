@@ -153,21 +153,29 @@ std::uint64_t device_used_bytes() {
   return total - free;
 }
 
-LinkFacts link_facts(int from, int to) {
+// By PCI address: two processes may each see one device, and call both of them 0.
+LinkFacts link_facts(const DeviceFacts& from_device, const DeviceFacts& to_device) {
   LinkFacts facts;
-  int yes = 0, rank = 0, atomics = 0;
+  int from = 0, to = 0, yes = 0, rank = 0, atomics = 0;
+  if (cudaDeviceGetByPCIBusId(&from, from_device.pci.c_str()) != cudaSuccess ||
+      cudaDeviceGetByPCIBusId(&to, to_device.pci.c_str()) != cudaSuccess || from == to) {
+    cudaGetLastError();  // or the next launch would be blamed for it
+    facts.known = false;
+    return facts;
+  }
   cuda(cudaDeviceCanAccessPeer(&yes, from, to), "ask for peer access");
   facts.peer_access = yes != 0;
   if (cudaDeviceGetP2PAttribute(&rank, cudaDevP2PAttrPerformanceRank, from, to) == cudaSuccess) {
     facts.performance_rank = rank;
   }
   // Atomics between devices work over NVLink and not over PCI Express.
-  if (yes != 0 && cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, from,
-                                            to) == cudaSuccess) {
-    facts.kind = atomics != 0 ? "nvlink" : "pci";
-  } else if (yes == 0) {
+  if (yes == 0) {
     facts.kind = "none";
+  } else if (cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, from, to) ==
+             cudaSuccess) {
+    facts.kind = atomics != 0 ? "nvlink" : "pci";
   }
+  cudaGetLastError();
   return facts;
 }
 

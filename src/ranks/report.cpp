@@ -82,7 +82,7 @@ json environment(const Report& report) {
     links.push_back(
         {{"from", link.from},
          {"to", link.to},
-         {"peer_access", link.link.peer_access},
+         {"peer_access", link.link.known ? json(link.link.peer_access) : json(nullptr)},
          {"kind", link.link.kind},
          {"performance_rank",
           link.link.performance_rank < 0 ? json(nullptr) : json(link.link.performance_rank)}});
@@ -276,9 +276,11 @@ std::string probe_json() {
   for (int i = 0; i < shown; ++i) {
     use_device(i);
     report.devices.push_back({i, host_name(), device_facts(i)});
-    for (int j = 0; j < shown; ++j) {
-      if (i != j) {
-        report.links.push_back({i, j, link_facts(i, j)});
+  }
+  for (const RankDevice& from : report.devices) {
+    for (const RankDevice& to : report.devices) {
+      if (from.rank != to.rank) {
+        report.links.push_back({from.rank, to.rank, link_facts(from.device, to.device)});
       }
     }
   }
