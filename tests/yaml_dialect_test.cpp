@@ -261,4 +261,20 @@ TEST_SUITE("yaml-dialect") {
     REQUIRE(several.reading.diagnostics.size() == 1);
     CHECK(several.reading.diagnostics[0].code == "YML121");
   }
+
+  TEST_CASE("tabs: PyYAML refuses them anywhere, the functional tests' reader in indentation") {
+    const auto tabs = [](const std::string& text) {
+      const Read read(text);
+      std::string out;
+      for (const Diagnostic& finding : read.reading.diagnostics) {
+        out += finding.code + "@" + std::to_string(finding.where.begin.offset) + " ";
+      }
+      return out;
+    };
+    CHECK(tabs("train: {train_iters: 1}\t\n") == "YML106@23 ");
+    CHECK(tabs("train: {train_iters: 'a\tb'} # \t\n") == "");
+    CHECK(tabs("train:\n  train_iters: 1\tx\n") == "YML106@23 ");
+    CHECK(tabs("MODEL_ARGS:\n  --a: 1\t# x\n") == "");
+    CHECK(tabs("MODEL_ARGS:\n\t# x\n  --a: 1\n") == "YML106@12 ");
+  }
 }

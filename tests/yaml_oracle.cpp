@@ -183,6 +183,9 @@ void compare(const std::string& name, const std::string& text, Tally& tally) {
   tally.bytes += text.size();
   ++tally.files;
   const auto expected = theirs(text);
+  if (!expected && document.ok && document.tab) {
+    return;  // the dialects refuse it
+  }
   if (expected.has_value() != document.ok) {
     ++tally.verdicts;
     return tally.complain(name +

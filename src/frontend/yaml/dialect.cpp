@@ -84,6 +84,31 @@ void report_duplicates(const Document& document, const Node& root, Repeats repea
   }
 }
 
+// PyYAML takes tabs for no separation at all. The reader of the functional tests only minds those
+// that indent.
+void report_tab(const Document& document, Repeats repeats, Reading& into) {
+  const Span& tab = document.tab;
+  if (!tab) {
+    return;
+  }
+  const std::string_view before =
+      tab.source->text(tab.source->line_begin(tab.source->line_of(tab.begin)), tab.begin);
+  const bool indents = before.find_first_not_of(' ') == std::string_view::npos;
+  if (repeats == Repeats::both && !indents) {
+    return;
+  }
+  Diagnostic finding;
+  finding.code = "YML106";
+  finding.name = "yaml-tab-indentation";
+  finding.framework = into.framework;
+  finding.severity = Severity::error;
+  finding.where = locate(tab);
+  finding.message =
+      indents ? "a tab in the indentation" : "a tab between the values; PyYAML refuses it";
+  finding.help = indents ? "indent with blanks" : "write a blank, or quote the text";
+  into.diagnostics.push_back(std::move(finding));
+}
+
 }  // namespace
 
 Reading read_dialect(const Document& document, std::string_view path, std::string_view framework) {
@@ -99,6 +124,7 @@ Reading read_dialect(const Document& document, std::string_view path, std::strin
   out.framework = std::string(dialect->framework);
   dialect->read(*root, path, out);
   report_duplicates(document, *root, dialect->repeats(*root), dialect->framework, out);
+  report_tab(document, dialect->repeats(*root), out);
   if (document.roots.size() > 1) {
     Diagnostic finding;
     finding.code = "YML121";

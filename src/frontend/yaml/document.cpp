@@ -98,11 +98,14 @@ Document read(const Source& source, const Limits& limits) {
     give_up(*fault, shift);
     return out;
   }
-  std::vector<Range> comments = find_comments(text, list.events);
-  shift_all(list.events, comments, shift);
-  for (const Range& comment : comments) {
+  Trivia trivia = find_trivia(text, list.events);
+  shift_all(list.events, trivia.comments, shift);
+  for (const Range& comment : trivia.comments) {
     out.comments.push_back(
         {{&source, comment.begin, comment.end}, alone_on_line(source, comment.begin)});
+  }
+  if (trivia.tab != UINT32_MAX) {
+    out.tab = {&source, trivia.tab + shift, trivia.tab + shift + 1};
   }
   if (const auto fault = compose(source, list.events, limits, out)) {
     give_up(*fault, 0);

@@ -108,6 +108,7 @@ struct Document {
   std::vector<const Node*> roots;  // one a document of the stream; a null node for an empty one
   std::vector<Comment> comments;   // in order
   std::vector<Duplicate> duplicates;
+  Span tab;  // the first tab outside of quotes, comments and blocks; PyYAML refuses any (YML106)
   std::vector<Diagnostic> diagnostics;
   bool ok = true;  // false: roots is empty, a diagnostic says why
   std::shared_ptr<const void> nodes;

@@ -57,8 +57,12 @@ std::optional<Fault> place_events(std::string_view text, std::vector<Event>& eve
 struct Range {
   std::uint32_t begin = 0, end = 0;
 };
-// Comments, given events that are placed.
-std::vector<Range> find_comments(std::string_view text, const std::vector<Event>& events);
+// What stands between the tokens, given events that are placed.
+struct Trivia {
+  std::vector<Range> comments;
+  std::uint32_t tab = UINT32_MAX;  // the first one outside of quotes, comments and block scalars
+};
+Trivia find_trivia(std::string_view text, const std::vector<Event>& events);
 
 // The first reason not to parse the text at all.
 std::optional<Fault> check_bytes(std::string_view text, const Limits& limits);

@@ -64,6 +64,31 @@ std::optional<Offset> open_quote(std::string_view text, const std::vector<Event>
   return std::nullopt;
 }
 
+// The line above, when it looks like an entry that lacks its colon: indented as this one, no colon.
+std::optional<Range> line_without_colon(std::string_view text, Offset at) {
+  const auto indent = [&](Offset line) {
+    Offset p = line;
+    while (char_at(text, p) == ' ') {
+      ++p;
+    }
+    return p;
+  };
+  const Offset here = line_start(text, at);
+  for (Offset line = here; line > 0;) {
+    line = line_start(text, line - 1);
+    const Offset begin = indent(line), end = line_end(text, line);
+    if (begin >= end || text[begin] == '#') {
+      continue;
+    }
+    const std::string_view content = text.substr(begin, end - begin);
+    const bool entry = content.find(": ") != std::string_view::npos || content.ends_with(':') ||
+                       content.starts_with("- ");
+    return !entry && begin - line == indent(here) - here ? std::optional(Range{begin, end})
+                                                         : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 std::optional<Offset> open_bracket(std::string_view text, const std::vector<Event>& events) {
   std::vector<Offset> open;
   for (const Event& event : events) {
@@ -136,6 +161,11 @@ Fault explain_fault(std::string_view text, std::string_view message, std::uint32
             *tab,
             *tab + 1,
             false};
+  }
+  if (message == "illegal map value") {
+    if (const auto line = line_without_colon(text, at)) {
+      return {"YML100", "yaml-syntax", "no ':' after this key", "", line->begin, line->end, false};
+    }
   }
   if (message.ends_with("flow not found")) {
     if (const auto bracket = open_bracket(text, events)) {

@@ -11,8 +11,11 @@ namespace {
 struct Frame {
   std::size_t event = 0;  // its start
   bool mapping = false, flow = false, brackets = false;
-  int indent = -1;       // column of the content
-  bool key_next = true;  // mappings
+  int indent = -1;  // column of the content
+  // Of mappings:
+  bool key_next = true, fresh = true;
+  bool marked = false;  // the key at hand began with ?
+  Offset key_begin = 0;
 };
 
 class Placer {
@@ -29,6 +32,12 @@ class Placer {
  private:
   void place(std::size_t i) {
     Event& event = events_[i];
+    const bool node = event.kind != Event::Kind::sequence_end &&
+                      event.kind != Event::Kind::mapping_end &&
+                      event.kind != Event::Kind::document_end;
+    if (node && !frames_.empty() && frames_.back().mapping && frames_.back().key_next) {
+      begin_key(frames_.back(), event);
+    }
     switch (event.kind) {
       case Event::Kind::document:
         return document(event);
@@ -67,12 +76,28 @@ class Placer {
              event.mark, std::max(event.mark, line_end(text_, event.mark)));
       }
     }
+    check_directives(last_, event.mark);
     seen_document_ = true;
     last_ = std::max(last_, event.mark);
     if (text_.substr(event.mark, 3) == "---") {
       last_ = event.mark + 3;
     }
     event.end = event.begin;
+  }
+
+  // Lines with % before a document: yaml-cpp passes over those it does not know.
+  void check_directives(Offset from, Offset to) {
+    for (Offset line = from == 0 ? 0 : next_line(text_, from); line < to;
+         line = next_line(text_, line)) {
+      const std::string_view rest = text_.substr(line, to - line);
+      const bool known = rest.starts_with("%YAML ") || rest.starts_with("%TAG ");
+      if (rest[0] == '%' && (!known || text_.substr(to, 3) != "---")) {
+        return fail("YML100", "yaml-syntax",
+                    known ? "a directive needs a line --- after it"
+                          : "a line that begins with % is a directive; this is none",
+                    line, line_end(text_, line));
+      }
+    }
   }
 
   void scalar(Event& event) {
@@ -121,23 +146,41 @@ class Placer {
       return done(event);
     }
     event.implicit = true;
-    event.begin = event.end = found.end > found.begin ? found.end : implicit_place();
-    if (!frames_.empty() && frames_.back().brackets && found.end == found.begin) {
-      const Frame& frame = frames_.back();
-      const bool nothing = !frame.mapping || (frame.key_next && !key_is_marked());
-      if (nothing) {
-        fail("YML112", "yaml-stray-comma",
-             frame.mapping ? "a key is missing here" : "an item is missing here",
-             std::min<Offset>(event.mark, size()), std::min<Offset>(event.mark + 1, size()));
-      }
+    const bool bare = found.end == found.begin;
+    event.begin = event.end = bare ? implicit_place() : found.end;
+    if (bare && !frames_.empty()) {
+      check_absence(frames_.back(), event);
     }
     done(event);
   }
 
-  // An empty key may be written with an indicator: {? , : 1}.
-  bool key_is_marked() const {
-    const Offset at = skip_gap(text_, last_, ",");
-    return char_at(text_, at) == '?' || char_at(text_, at) == ':';
+  void begin_key(Frame& frame, const Event& event) {
+    const Offset from =
+        frame.fresh && !frame.brackets ? events_[frame.event].begin : skip_gap(text_, last_, ",");
+    frame.marked =
+        char_at(text_, from) == '?' && (from + 1 >= text_.size() || is_space(text_[from + 1]));
+    frame.fresh = false;
+    frame.key_begin = event.mark;
+  }
+
+  // yaml-cpp takes more for empty than YAML does.
+  void check_absence(const Frame& frame, const Event& event) {
+    const Offset at = std::min<Offset>(event.mark, size()), end = std::min<Offset>(at + 1, size());
+    if (!frame.mapping) {
+      if (frame.brackets) {
+        fail("YML112", "yaml-stray-comma", "an item is missing here", at, end);
+      }
+    } else if (frame.key_next) {
+      if (!frame.marked) {
+        const bool comma = char_at(text_, at) == ',';
+        fail(comma ? "YML112" : "YML100", comma ? "yaml-stray-comma" : "yaml-syntax",
+             "a key is missing here", at, end);
+      }
+    } else if (!frame.brackets && !frame.marked && char_at(text_, skip_gap(text_, last_)) != ':' &&
+               char_at(text_, last_ - 1) != ':') {
+      fail("YML100", "yaml-syntax", "no ':' after this key", frame.key_begin,
+           std::max(frame.key_begin, last_));
+    }
   }
 
   // After the colon or dash that announces the value.
@@ -147,7 +190,8 @@ class Placer {
     }
     const Offset next = skip_gap(text_, last_);
     if (frames_.back().mapping) {
-      return !frames_.back().key_next && char_at(text_, next) == ':' ? next + 1 : last_;
+      const char announces = frames_.back().key_next ? '?' : ':';
+      return char_at(text_, next) == announces ? next + 1 : last_;
     }
     return !frames_.back().flow && char_at(text_, next) == '-' ? next + 1 : last_;
   }
@@ -279,18 +323,23 @@ std::optional<Fault> place_events(std::string_view text, std::vector<Event>& eve
 }
 
 // Between the tokens every # begins a comment. Inside a block scalar only its header can have one.
-std::vector<Range> find_comments(std::string_view text, const std::vector<Event>& events) {
-  std::vector<Range> tokens, comments;
+Trivia find_trivia(std::string_view text, const std::vector<Event>& events) {
+  std::vector<Range> tokens;
+  Trivia out;
   for (const Event& event : events) {
     const bool scalar = event.kind == Event::Kind::scalar || event.kind == Event::Kind::alias;
     if (scalar && event.end > event.begin) {
       tokens.push_back({event.begin, event.end});
-      if (event.style == Node::Style::literal || event.style == Node::Style::folded) {
-        const Offset header = std::min(line_end(text, event.begin), event.end);
-        const auto hash = text.substr(event.begin, header - event.begin).find('#');
-        if (hash != std::string_view::npos) {
-          comments.push_back({event.begin + static_cast<Offset>(hash), header});
-        }
+      const std::string_view written = text.substr(event.begin, event.end - event.begin);
+      const bool block = event.style == Node::Style::literal || event.style == Node::Style::folded;
+      const std::string_view header = written.substr(0, block ? written.find('\n') : 0);
+      if (const auto hash = header.find('#'); hash != std::string_view::npos) {
+        const Offset begin = event.begin + static_cast<Offset>(hash);
+        out.comments.push_back({begin, line_end(text, begin)});
+      }
+      const bool plain = event.style == Node::Style::plain;
+      if (const auto tab = (plain ? written : header).find('\t'); tab != std::string_view::npos) {
+        out.tab = std::min(out.tab, event.begin + static_cast<Offset>(tab));
       }
     }
     if (event.properties_end > event.properties_begin) {
@@ -308,17 +357,18 @@ std::vector<Range> find_comments(std::string_view text, const std::vector<Event>
       p = tokens[token].end;
     } else if (text[p] == '#') {
       const Offset end = line_end(text, p);
-      comments.push_back({p, end});
+      out.comments.push_back({p, end});
       p = end;
     } else if (text[p] == '%' && (p == 0 || text[p - 1] == '\n')) {
       const auto hash = text.substr(p, line_end(text, p) - p).find(" #");
       p = hash == std::string_view::npos ? line_end(text, p) : p + static_cast<Offset>(hash) + 1;
     } else {
+      out.tab = text[p] == '\t' ? std::min(out.tab, p) : out.tab;
       ++p;
     }
   }
-  std::sort(comments.begin(), comments.end(), earlier);
-  return comments;
+  std::sort(out.comments.begin(), out.comments.end(), earlier);
+  return out;
 }
 
 }  // namespace shardlint::yaml
