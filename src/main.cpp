@@ -20,6 +20,7 @@ constexpr Command table[] = {
     {"rules", run_rules, "list the rules"},
     {"test", run_test, "run the examples of rules"},
     {"verify", run_verify, "a real sharded training step on this machine, with proof"},
+    {"argv", run_argv, "what is understood of a launch script or command"},
     {"doctor", run_doctor, "what this machine has, held against what a configuration needs"},
     {"version", run_version, "version, commit, rule pack and upstream snapshots"},
     {"generate-shell-completion", run_completion, "completion script for bash, zsh or fish"},

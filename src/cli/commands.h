@@ -24,6 +24,7 @@ int run_explain(Arguments);
 int run_rules(Arguments);
 int run_test(Arguments);
 int run_verify(Arguments);
+int run_argv(Arguments);
 int run_doctor(Arguments);
 int run_version(Arguments);
 int run_completion(Arguments);
