@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "checkpoint/file.h"
+#include "checkpoint/hugging_face.h"
 #include "checkpoint/metadata.h"
 #include "checkpoint/rank_files.h"
 #include "checkpoint/safetensors.h"

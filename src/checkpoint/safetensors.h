@@ -18,7 +18,7 @@ void parse_safetensors_header(std::string_view header, std::uint64_t values,
                               std::uint64_t values_at, std::uint32_t file, const std::string& path,
                               Checkpoint& into);
 
-// A Hugging Face directory: the index, the series of files, config.json.
-void open_hugging_face(Checkpoint& into);
+// nlohmann's parser recurses, so nesting is measured before it is asked.
+bool nested_too_deeply(std::string_view json);
 
 }  // namespace shardlint::checkpoint
