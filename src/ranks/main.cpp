@@ -28,7 +28,7 @@ constexpr int passed = 0, failed = 1, could_not = 2, cannot_run = 77;
 
 struct Arguments {
   std::string plan, report;
-  bool probe = false, self_test = false, version = false;
+  bool probe = false, self_test = false, self_test_kernels = false, version = false;
 };
 
 Arguments read_arguments(int argc, char** argv) {
@@ -49,11 +49,14 @@ Arguments read_arguments(int argc, char** argv) {
       result.probe = true;
     } else if (word == "--self-test") {
       result.self_test = true;
+    } else if (word == "--self-test-kernels") {
+      result.self_test_kernels = true;
     } else if (word == "--version") {
       result.version = true;
     } else {
-      throw Error("unknown argument " + word +
-                  "; usage: --plan FILE|- [--report FILE] | --probe | --self-test | --version");
+      throw Error(
+          "unknown argument " + word +
+          "; usage: --plan FILE|- [--report FILE] | --probe | --self-test[-kernels] | --version");
     }
   }
   return result;
@@ -141,8 +144,12 @@ void watch_signals(Ending& ending) {
   }).detach();
 }
 
-bool says_cannot_run(const std::string& message) {
-  return message.find("cannot run here") != std::string::npos;
+// Takes the words off that say so, and tells whether they were there.
+bool says_cannot_run(std::string& message) {
+  constexpr std::string_view words = "cannot run here: ";
+  const bool there = message.starts_with(words);
+  message.erase(0, there ? words.size() : 0);
+  return there;
 }
 
 int run_plan(const Plan& plan, const std::string& report_path) {
@@ -239,7 +246,8 @@ int run_plan(const Plan& plan, const std::string& report_path) {
       const bool here = says_cannot_run(message);
       code = here ? cannot_run : could_not;
       ending.error(rank, current_phase(rank), here ? "cannot_run" : kind, message);
-      ending.report(here ? "cannot_run" : "error", "rank " + std::to_string(rank) + ": " + message);
+      ending.report(here ? "cannot_run" : "error",
+                    (here ? "" : "rank " + std::to_string(rank) + ": ") + message);
       abort_all_comms();
       if (local > 1) {  // the others may stand in a store or a device that nobody will wake
         std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -268,8 +276,11 @@ int run(int argc, char** argv) {
     emit("probe", "\"environment\":" + probe_json());
     return passed;
   }
+  if (arguments.self_test_kernels) {
+    return self_test(false);
+  }
   if (arguments.self_test) {
-    const int code = self_test();
+    const int code = self_test(true);
     return code == 0 ? run_plan(self_test_plan(), arguments.report) : code;
   }
   if (arguments.plan.empty()) {

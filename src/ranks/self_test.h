@@ -5,7 +5,9 @@
 
 namespace shardlint::ranks {
 
-int self_test();        // 0, 1 an op differs, 77 cannot run here
+// 0, 1 an op differs, 77 cannot run here. Without products: our own kernels alone, for
+// compute-sanitizer, whose racecheck cannot follow those of cuBLASLt.
+int self_test(bool products);
 Plan self_test_plan();  // two ranks if there are two devices
 
 }  // namespace shardlint::ranks

@@ -4,7 +4,7 @@
 
 namespace shardlint::ranks {
 
-int self_test() {
+int self_test(bool) {
   return 0;
 }
 
