@@ -25,7 +25,10 @@ bool built(const HydraNode& tree, std::string_view key) {
     const auto none = [](const Value& v) {
       return v == Value(0) || (v.if_unknown() && v.if_unknown()->reason == Reason::interpolation);
     };
-    return wanted && none(rank) && none(lora) &&
+    const Value strategy = resolve_node(tree, "actor_rollout_ref.actor.strategy").value;
+    const bool engine =
+        strategy == Value("fsdp") || strategy == Value("fsdp2") || strategy == Value("megatron");
+    return wanted && engine && none(rank) && none(lora) &&
            is(tree, "actor_rollout_ref.model.lora_adapter_path", Value());
   }
   return key.starts_with("actor_rollout_ref.actor.") || key.starts_with("engine.") ||
