@@ -8,6 +8,7 @@
 // verl          base (the name of a default tree) and overrides, Hydra's
 // Disagreements are listed first, then `name: value` lines.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -140,7 +141,7 @@ void judge_case(const json& record, const RecordedCase& recorded, const rules::P
   const std::string id = record["id"], verdict = record["verdict"];
   const std::string stage = record.value("stage", "");
   ++figures.cases;
-  if (verdict == "reject" && stage == "parse") {
+  if (verdict == "reject" && (stage == "parse" || stage == "compose")) {
     ++figures.parse;
     if (!recorded.parse_errors.empty()) {
       ++figures.parse_flagged;
@@ -169,6 +170,7 @@ void judge_case(const json& record, const RecordedCase& recorded, const rules::P
   }
   if (verdict == "accept") {
     ++figures.accepted;
+    figures.false_errors += !recorded.built_errors.empty();
     figures.false_errors += !errors.empty();
     if (!errors.empty()) {
       figures.disagreements.push_back(
@@ -184,7 +186,9 @@ void judge_case(const json& record, const RecordedCase& recorded, const rules::P
   for (std::size_t i = errors.size(); i-- > 0;) {
     index = has_anchor(*errors[i], anchor) ? i : index;
   }
-  if (index < errors.size()) {
+  const bool built = std::find(recorded.built_errors.begin(), recorded.built_errors.end(),
+                               anchor) != recorded.built_errors.end();
+  if (index < errors.size() || built) {
     ++figures.at_anchor;
   } else {
     figures.disagreements.push_back(

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/strings.h"
 #include "frontend/overrides/argparse.h"
+#include "frontend/overrides/hydra.h"
 #include "rules/pack.h"
 
 namespace shardlint {
@@ -217,9 +218,30 @@ void CaseReader::read_megatron_bridge(const json& record, RecordedCase& out) {
 }
 
 void CaseReader::read_verl(const json& record, RecordedCase& out) {
-  (void)record;
-  (void)out;
-  throw Error("verl records need the Hydra front end");
+  std::vector<Word> words;
+  for (const json& word : record["overrides"]) {
+    const Source& source = sources_->add("override", word.get<std::string>());
+    words.push_back(literal_word({&source, 0, static_cast<std::uint32_t>(source.text().size())}));
+  }
+  HydraOptions options;
+  options.version = schema_->version();
+  options.config_name = record["base"];
+  HydraRun run = read_hydra_arguments(words, options);
+  for (const Diagnostic& d : run.diagnostics) {
+    if (d.severity != Severity::error || d.verdict != Verdict::violation) {
+      continue;
+    }
+    if (d.code == "HYD110") {
+      out.built_errors.push_back(d.evidence[0].path + ":" + d.evidence[0].lines);
+    } else {
+      out.parse_errors.push_back(d.message);
+    }
+  }
+  out.config = merge({std::move(run.facts)});
+  if (record.contains("world_size")) {
+    set(out.config, "world_size", recorded_value(record["world_size"]));
+  }
+  set(out.config, "device.compute_capability", recorded_value(record["device_capability"]));
 }
 
 }  // namespace shardlint

@@ -17,6 +17,8 @@ namespace shardlint {
 struct RecordedCase {
   Config config;
   std::vector<std::string> parse_errors;
+  std::vector<std::string>
+      built_errors;  // anchors of what a front end says of the objects' building
   const Schema* schema = nullptr;
   std::set<unsigned> stages;  // those that the recorder executed
 

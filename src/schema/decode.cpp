@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "base/strings.h"
@@ -293,47 +294,87 @@ const Schema* decoded_schema(const SchemaBlob& blob, std::size_t index) {
   return schema;
 }
 
-std::uint64_t versions_with(const SchemaBlob& blob, std::string_view name) {
-  BlobReader in(blob.bytes);
-  in.read_pool();
-  in.string();
-  for (std::uint64_t n = in.number(); n > 0; --n)
-    in.string(), in.string(), in.byte();
-  std::uint64_t found = 0;
-  const std::size_t dot = name.rfind('.');
-  const std::string_view section = dot == std::string_view::npos ? "" : name.substr(0, dot);
-  const std::string_view leaf = name.substr(dot + 1);
-  std::set<std::string_view> classes;  // that ever filled the section, and their bases
-  enum { keys, options, sections, class_rows, fields, files };
-  for (int part = keys; part <= fields; ++part) {
+namespace {
+
+// Which versions have which names, over all of them: read once, when a name is not found.
+struct Names {
+  std::unordered_map<std::string_view, std::uint64_t> flat;  // keys and flags
+  std::unordered_map<std::string_view, std::set<std::string_view>> sections, bases;
+  std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> fields;
+
+  explicit Names(const SchemaBlob& blob) {
+    BlobReader in(blob.bytes);
+    in.read_pool();
+    in.string();
     for (std::uint64_t n = in.number(); n > 0; --n) {
-      const std::size_t size = in.number();
-      const unsigned char* begin = in.position();
-      const std::uint64_t mask = in.number();
-      if (part == keys && in.string() == name)
-        found |= mask;
-      if (part == options) {
-        for (std::uint64_t flags = in.number(); flags > 0; --flags) {
-          if (in.string() == name)
-            found |= mask;
+      in.string();
+      in.string();
+      in.byte();
+    }
+    enum { keys, options, section_rows, class_rows, field_rows };
+    for (int part = keys; part <= field_rows; ++part) {
+      for (std::uint64_t n = in.number(); n > 0; --n) {
+        const std::size_t size = in.number();
+        const unsigned char* begin = in.position();
+        const std::uint64_t mask = in.number();
+        if (part == keys) {
+          flat[in.string()] |= mask;
+        } else if (part == options) {
+          for (std::uint64_t count = in.number(); count > 0; --count) {
+            flat[in.string()] |= mask;
+          }
+        } else if (part == section_rows || part == class_rows) {
+          auto& into = (part == section_rows ? sections : bases)[in.string()];
+          for (std::uint64_t count = in.number(); count > 0; --count) {
+            into.insert(in.string());
+          }
+        } else {
+          const std::string_view owner = in.string();
+          fields[{owner, in.string()}] |= mask;
         }
+        in.seek(begin);
+        in.skip(size);
       }
-      if (part == sections && in.string() == section) {
-        for (std::uint64_t targets = in.number(); targets > 0; --targets) {
-          classes.insert(in.string());
-        }
-      }
-      if (part == class_rows && classes.contains(in.string())) {
-        for (std::uint64_t bases = in.number(); bases > 0; --bases)
-          classes.insert(in.string());
-      }
-      if (part == fields && classes.contains(in.string()) && in.string() == leaf)
-        found |= mask;
-      in.seek(begin);
-      in.skip(size);
     }
   }
-  return found;
+
+  std::uint64_t versions(std::string_view name) const {
+    if (const auto at = flat.find(name); at != flat.end()) {
+      return at->second;
+    }
+    const std::size_t dot = name.rfind('.');
+    const auto section =
+        sections.find(dot == std::string_view::npos ? std::string_view() : name.substr(0, dot));
+    if (section == sections.end()) {
+      return 0;
+    }
+    std::set<std::string_view> classes = section->second;  // and the classes that they derive from
+    for (std::string_view target : section->second) {
+      if (const auto of = bases.find(target); of != bases.end()) {
+        classes.insert(of->second.begin(), of->second.end());
+      }
+    }
+    std::uint64_t found = 0;
+    for (std::string_view target : classes) {
+      if (const auto at = fields.find({target, name.substr(dot + 1)}); at != fields.end()) {
+        found |= at->second;
+      }
+    }
+    return found;
+  }
+};
+
+}  // namespace
+
+std::uint64_t versions_with(const SchemaBlob& blob, std::string_view name) {
+  static std::mutex mutex;
+  static std::map<const SchemaBlob*, Names> known;
+  const std::lock_guard lock(mutex);
+  auto at = known.find(&blob);
+  if (at == known.end()) {
+    at = known.try_emplace(&blob, blob).first;
+  }
+  return at->second.versions(name);
 }
 
 }  // namespace shardlint

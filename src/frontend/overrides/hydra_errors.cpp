@@ -14,6 +14,13 @@ Diagnostic& HydraErrors::add(const char* code, const char* name, const Word& wor
   d.key.path = key;
   d.key.canonical = schema_.canonical(key);
   d.key.origin = "override";
+  if (schema_.framework() == "verl") {
+    // Composition is Hydra's; objects are built by one function of verl.
+    const bool built = std::string_view(code) == "HYD110";
+    d.evidence.push_back({std::string(schema_.repository()), std::string(schema_.commit()),
+                          built ? "verl/utils/config.py" : "hydra", built ? "50" : "compose",
+                          built ? "raise" : "compose"});
+  }
   if (word.conditional) {  // refused on some paths only
     d.severity = Severity::warning;
     d.verdict = Verdict::unknown;
