@@ -352,7 +352,8 @@ std::optional<Val> Interpreter::try_attribute(const Val& value, Name name, const
                                                       "checkpoint",
                                                       "rng",
                                                       "rerun_state_machine"};
-      if (object.havoc->reason == Reason::sourced && object.label.ends_with("_config()") &&
+      if (object.havoc->reason == Reason::sourced && object.label.ends_with("()") &&
+          is_recipe_name(std::string_view(object.label).substr(0, object.label.size() - 2)) &&
           std::find(std::begin(sections), std::end(sections), text_name) != std::end(sections)) {
         return part_of(value, name, where);
       }

@@ -55,20 +55,37 @@ std::vector<Class*> linearize(Class* self, const std::vector<Class*>& bases) {
   }
 }
 
-// The catalogue has no method bodies: these constructors are known to compute the fields named.
+// The catalogue has no method bodies. These constructors are known to compute fields; a class that
+// puts its own constructor off until finalize() has none. Where `when` names a field, nothing is
+// computed unless that field is `is`; `gives` is then the value, or unknown when it is empty.
 struct ComputedInit {
   std::string_view cls;
-  std::string_view fields;  // separated by blanks
+  std::string_view field;
+  std::string_view when = {};
+  bool is = false;
+  std::string_view gives = {};
 };
 constexpr ComputedInit computed_inits[] = {
-    {"DistributedDataParallelConfig", "fsdp_double_buffer"},
-    {"CheckpointConfig", "async_strategy"},
-    {"OptimizerConfig", "use_precision_aware_optimizer_no_fp8_or_ds_fp8 store_param_remainders"},
-    {"TokenizerConfig",
-     "pad_vocab_size tokenizer_hf_no_use_fast tokenizer_hf_no_include_special_tokens "
-     "trust_remote_code tokenizer_sentencepiece_legacy"},
-    {"GPTDatasetConfig", "sequence_length"},
-    {"MixedPrecisionConfig", "fp8_param fp8_param_gather fp4_param fp4_param_gather"},
+    {"megatron.bridge.training.config.DistributedDataParallelConfig", ""},
+    {"megatron.bridge.training.config.OptimizerConfig", ""},
+    {"megatron.core.distributed.distributed_data_parallel_config.DistributedDataParallelConfig",
+     "fsdp_double_buffer", "megatron_fsdp_max_pool_double_buffer", true, "true"},
+    {"megatron.training.config.training_config.CheckpointConfig", "async_strategy", "async_save",
+     false, "mcore"},
+    {"megatron.core.optimizer.optimizer_config.OptimizerConfig", "store_param_remainders",
+     "use_precision_aware_optimizer", true, ""},
+    {"megatron.bridge.training.tokenizers.config.TokenizerConfig", "pad_vocab_size"},
+    {"megatron.bridge.training.tokenizers.config.TokenizerConfig", "tokenizer_hf_no_use_fast"},
+    {"megatron.bridge.training.tokenizers.config.TokenizerConfig",
+     "tokenizer_hf_no_include_special_tokens"},
+    {"megatron.bridge.training.tokenizers.config.TokenizerConfig", "trust_remote_code"},
+    {"megatron.bridge.training.tokenizers.config.TokenizerConfig",
+     "tokenizer_sentencepiece_legacy"},
+    {"megatron.bridge.training.config.GPTDatasetConfig", "sequence_length"},
+    {"megatron.bridge.training.mixed_precision.MixedPrecisionConfig", "fp8_param"},
+    {"megatron.bridge.training.mixed_precision.MixedPrecisionConfig", "fp8_param_gather"},
+    {"megatron.bridge.training.mixed_precision.MixedPrecisionConfig", "fp4_param"},
+    {"megatron.bridge.training.mixed_precision.MixedPrecisionConfig", "fp4_param_gather"},
 };
 
 }  // namespace
@@ -278,11 +295,6 @@ Class* Interpreter::catalogued(std::string_view qualified) {
       }
     }
     cls.own_fields.push_back(field);
-  }
-  for (const Class* one : cls.order) {
-    for (const ComputedInit& computed : computed_inits) {
-      cls.computed_init = cls.computed_init || names_.text(one->name) == computed.cls;
-    }
   }
   return &cls;
 }
@@ -688,25 +700,44 @@ void Interpreter::dataclass_init(const Val& self, Class& cls, const Arguments& g
   }
   if (const Function* post = method(actual, common_.post_init)) {
     call_function(*post, {}, node, &self);
-  } else if (cls.computed_init) {
-    // Only the fields that nobody gave: what was given is what the recipe says.
-    for (const Class* one : cls.order) {
-      for (const ComputedInit& computed : computed_inits) {
-        if (names_.text(one->name) != computed.cls) {
-          continue;
-        }
-        for (std::string_view field : split(computed.fields, ' ')) {
-          const Name name = names_.intern(field);
-          if (cls.field_index.count(name) != 0) {
-            SlotValue cell;
-            cell.cell = {
-                mystery(Reason::dynamic, "set by the constructor of " + std::string(computed.cls),
-                        span(node)),
-                nullptr, true};
-            journal_.set({self.object, Part::field, name}, cell);
-          }
-        }
+  } else {
+    computed_fields(self, cls, node);
+  }
+}
+
+void Interpreter::computed_fields(const Val& self, Class& cls, const Node& node) {
+  for (const Class* one : cls.order) {
+    bool found = false;
+    for (const ComputedInit& computed : computed_inits) {
+      const Name name = names_.intern(computed.field);
+      if (one->info == nullptr || one->qualified != computed.cls) {
+        continue;
       }
+      found = true;
+      if (cls.field_index.count(name) == 0) {
+        continue;
+      }
+      std::optional<bool> holds = true;
+      if (!computed.when.empty()) {
+        const auto decides = peek(self, names_.intern(computed.when));
+        holds = decides ? truth(*decides) : std::nullopt;
+        holds = holds ? std::optional(*holds == computed.is) : std::nullopt;
+      }
+      if (holds == std::optional(false)) {
+        continue;
+      }
+      SlotValue cell;
+      cell.cell.present = true;
+      cell.cell.value = computed.gives == "true" ? yes_no(true, {}, "")
+                                                 : text(std::string(computed.gives));
+      if (!holds || computed.gives.empty()) {
+        cell.cell.value =
+            mystery(Reason::dynamic, "set by the constructor of " + one->qualified, span(node));
+      }
+      journal_.set({self.object, Part::field, name}, cell);
+    }
+    if (found) {
+      return;
     }
   }
 }

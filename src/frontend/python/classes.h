@@ -47,7 +47,6 @@ struct Class {
   bool fields_done = false;
   std::unordered_map<Name, std::size_t> field_index;
   bool custom_setattr = false, custom_getattr = false;  // somewhere in `order`
-  bool computed_init = false;  // from the catalogue: its own constructor computes fields
 };
 
 }  // namespace shardlint::python

@@ -21,6 +21,10 @@
 
 namespace shardlint::python {
 
+// Whether a function of Megatron-Bridge makes a configuration, by its full name:
+// megatron.bridge.recipes.FAMILY..._config, megatron.bridge.recipes.common._sft_common.
+bool is_recipe_name(std::string_view qualified);
+
 // A Python exception on its way out of the code that is evaluated.
 struct Raise {
   std::string type, text;
@@ -199,6 +203,7 @@ class Interpreter {
   Val instantiate(Class& cls, const Arguments& arguments, const Node& node);
   void dataclass_init(const Val& self, Class& cls, const Arguments& arguments, const Node& node);
   Class* dataclass_of(Class& cls);
+  void computed_fields(const Val& self, Class& cls, const Node& node);
   std::optional<Val> class_attribute(Class& cls, Name name);
   const Function* method(const Class& cls, Name name, const Class* after = nullptr);
   Val field_default(FieldInfo& field, bool fresh, const Node* node = nullptr);

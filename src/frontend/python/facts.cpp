@@ -36,8 +36,8 @@ bool is_configuration(const Val& value, const Names& names) {
   }
   const Object& object = *value.object;
   if (object.shape == Shape::opaque) {
-    return object.havoc && object.label.find("recipes") != std::string::npos &&
-           object.label.ends_with("_config()");
+    return object.havoc && object.label.ends_with("()") &&
+           is_recipe_name(std::string_view(object.label).substr(0, object.label.size() - 2));
   }
   if (object.shape != Shape::instance || !object.cls) {
     return false;

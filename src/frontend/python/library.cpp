@@ -18,6 +18,13 @@ constexpr std::string_view pure_modules[] = {
 
 }  // namespace
 
+bool is_recipe_name(std::string_view qualified) {
+  const std::string_view last = qualified.substr(qualified.rfind('.') + 1);
+  return qualified.find("recipes") != std::string_view::npos &&
+         (last.ends_with("_config") ||
+          (last.starts_with("_") && last.find("_common") != std::string_view::npos));
+}
+
 Val Interpreter::copy(const Val& value, bool deep, std::map<const Object*, Object*>& copied) {
   if (value.is(Type::alternatives)) {
     Alternatives all;
@@ -214,8 +221,7 @@ std::optional<Val> Interpreter::call_library(const std::string& name, const Argu
     }
     return made;
   }
-  if (package == "megatron" && name.find("recipes") != std::string::npos &&
-      last.ends_with("_config")) {
+  if (package == "megatron" && is_recipe_name(name)) {
     Val made = opaque(name + "()", where);
     made.object->havoc = keep(Mystery{Reason::sourced, name + "()", where});
     for (const auto* list : {&given.positional, &given.keywords}) {
