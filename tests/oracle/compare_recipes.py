@@ -102,7 +102,7 @@ def main():
             figures['values_not_mentioned'] += 1
             different.append((key, name, value, '<not mentioned>'))
     figures['differing_values'] = len(different)
-    for (file, instance), name, real, value in different[:400]:
+    for (file, instance), name, real, value in different[:4000]:
         print(f'{file.split("/bridge/")[-1]} {instance}: {name}: ran {real!r}, read {value!r}')
     total = len(read)
     for name in KEYS + MODEL_KEYS:

@@ -67,6 +67,8 @@ int main(int argc, char** argv) {
       options.source_roots.push_back(argv[++i]);
     } else if (word == "--only" && i + 1 < argc) {
       options.only = argv[++i];
+    } else if (word == "--private") {
+      options.private_functions = true;
     } else if (word == "--quiet") {
       quiet = true;
     } else if (word == "--chains") {

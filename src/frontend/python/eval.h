@@ -96,11 +96,16 @@ class Interpreter {
 
   // A global name of a module, running the statements that it takes. Throws Raise.
   Val global(Module& module, Name name);
+  // A name of a module as `from module import name` gives it. Throws Raise.
+  Val member(Module& module, Name name) { return module_attribute(module, name, false); }
+  // What a recipe that the catalogue ships returns; `where` is the place of everything it sets.
+  std::optional<Val> shipped(const std::string& name, const Span& where);
   // A field as reading it would give, without raising: nothing when there is none.
   std::optional<Val> peek(const Val& object, Name name);
   const std::vector<FieldInfo>& fields(Class& cls);
   std::optional<Val> default_of(const Object& object, Name name);
   Val join(const Val& a, const Val& b);
+  bool alike(const Val& a, const Val& b) const { return same(a, b); }
 
   Names& names() { return names_; }
   const Schema* schema() const { return schema_; }

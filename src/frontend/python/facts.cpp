@@ -46,7 +46,8 @@ bool is_configuration(const Val& value, const Names& names) {
                      [&](const Class* cls) { return names.text(cls->name) == "ConfigContainer"; });
 }
 
-std::vector<Candidate> recipe_candidates(const Module& module, const Names& names) {
+std::vector<Candidate> recipe_candidates(const Module& module, const Names& names,
+                                         bool private_functions) {
   std::vector<Candidate> found;
   if (!module.syntax) {
     return found;
@@ -58,7 +59,7 @@ std::vector<Candidate> recipe_candidates(const Module& module, const Names& name
   for (auto at = statements.rbegin(); at != statements.rend(); ++at) {
     const Node* node = *at;
     if (node->tag != Tag::function || !later.insert(node->name).second ||
-        names.text(node->name).starts_with("_")) {
+        (!private_functions && names.text(node->name).starts_with("_"))) {
       continue;
     }
     const bool annotated = node->text.find("ConfigContainer") != std::string_view::npos &&
@@ -197,7 +198,7 @@ std::string Emitter::inherited(const Write& write) const {
   return note;
 }
 
-void Emitter::chain(const Cell& cell, const std::string& key) {
+void Emitter::chain(const Cell& cell, const std::string& key, const std::optional<Val>& usual) {
   std::vector<const Write*> writes;
   for (const Write* write = cell.write; write && writes.size() < max_chain; write = write->before) {
     if (!is_section(write->value)) {
@@ -221,8 +222,9 @@ void Emitter::chain(const Cell& cell, const std::string& key) {
                    std::to_string(write->value.where.source->line_of(write->value.where.begin));
     }
     if (!fact.key_span) {
-      fact.origin = Origin::default_value;
-      fact.note = "default";
+      const bool plain = usual && interpreter_.alike(*usual, write->value);
+      fact.origin = plain ? Origin::default_value : Origin::computed;
+      fact.note = plain ? "" : "set by the constructor";
     }
     made_.push_back({write->order, std::move(fact)});
   }
@@ -233,7 +235,10 @@ void Emitter::chain(const Cell& cell, const std::string& key) {
     Fact fact;
     fact.key = key;
     fact.value = value_of(cell.value);
-    fact.origin = Origin::default_value;
+    // A factory's fresh list or mapping is a default; a scalar that differs from it was computed.
+    const bool computed = usual && cell.value.is_scalar() && !interpreter_.alike(*usual, cell.value);
+    fact.origin = computed ? Origin::computed : Origin::default_value;
+    fact.note = computed ? "set by the constructor" : "";
     made_.push_back({0, std::move(fact)});
   }
 }
@@ -343,6 +348,10 @@ void Emitter::field(const Val& owner, Name name, const std::string& key, int dep
     made_.push_back({cell.write ? cell.write->order : 0, std::move(fact)});
     return;
   }
+  std::optional<Val> usual;
+  if (owner.is(Type::object)) {
+    usual = interpreter_.default_of(*owner.object, name);
+  }
   bool sections = is_section(cell.value), all = true;
   if (cell.value.is(Type::alternatives)) {
     for (const Val& one : cell.value.any->values) {
@@ -355,7 +364,7 @@ void Emitter::field(const Val& owner, Name name, const std::string& key, int dep
       facts_->sections[key] = cell.write->key;
     }
     if (!all) {
-      chain(cell, key);
+      chain(cell, key, usual);
     }
     section(cell.value, key + ".", depth + 1, certain && all);
     return;
@@ -367,7 +376,7 @@ void Emitter::field(const Val& owner, Name name, const std::string& key, int dep
       return;
     }
   }
-  chain(cell, key);
+  chain(cell, key, usual);
 }
 
 void Emitter::section(const Val& object, const std::string& prefix, int depth, bool certain) {

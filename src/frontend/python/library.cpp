@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "frontend/python/eval.h"
+#include "frontend/python/shipped.h"
 
 namespace shardlint::python {
 namespace {
@@ -58,6 +59,113 @@ Val Interpreter::copy(const Val& value, bool deep, std::map<const Object*, Objec
         one = copy(one, true, copied);
       }
       made.object->items = keep(std::move(items));
+    }
+  }
+  return made;
+}
+
+// Without the source of a recipe: what the catalogue says it sets, over the defaults of the classes.
+std::optional<Val> Interpreter::shipped(const std::string& name, const Span& where) {
+  if (!schema_ || schema_->version() != shipped_recipes_version()) {
+    return std::nullopt;  // recipes change from one version to the next
+  }
+  const auto recipe = find_shipped_recipe(name);
+  Class* container = catalogued("megatron.bridge.training.config.ConfigContainer");
+  if (!recipe || !container) {
+    return std::nullopt;
+  }
+  std::map<std::string, Object*, std::less<>> sections;
+  Object root;
+  root.cls = container;
+  root.model = name.substr(name.rfind('.') + 1);
+  const Val made = object(std::move(root), where);
+  sections[""] = made.object;
+  const std::string note = "set by the recipe " + recipe->name + " of Megatron-Bridge " +
+                           recipe->version + ", as shipped with shardlint";
+  const std::string* kept_note = lasting_.make<std::string>(std::string(note));
+  const Span end = where ? Span{where.source, where.end, where.end} : Span{};
+  const auto put = [&](Object& owner, std::string_view field, const Val& value) {
+    set_field(owner, names_.intern(field), value, where, end, *kept_note);
+  };
+  // Sections first, outer ones before inner ones.
+  std::vector<std::pair<std::string, const Value*>> types;
+  for (const auto& [key, value] : recipe->values) {
+    if (key.ends_with("._type")) {
+      types.emplace_back(key.substr(0, key.size() - 6), &value);
+    }
+  }
+  std::sort(types.begin(), types.end(), [](const auto& a, const auto& b) {
+    return std::pair(std::count(a.first.begin(), a.first.end(), '.'), a.first) <
+           std::pair(std::count(b.first.begin(), b.first.end(), '.'), b.first);
+  });
+  for (const auto& [path, type] : types) {
+    const std::size_t dot = path.rfind('.');
+    const auto owner = sections.find(dot == std::string::npos ? "" : path.substr(0, dot));
+    if (owner == sections.end()) {
+      continue;
+    }
+    Val section;
+    const std::string* target = type->if_string();
+    if (Class* cls = target ? catalogued(*target) : nullptr) {
+      Object instance;
+      instance.cls = cls;
+      section = object(std::move(instance), where);
+      for (const FieldInfo& field : fields(*cls)) {
+        if (field.kind == DefaultKind::factory && !field.builds) {
+          SlotValue cell;
+          cell.cell = {field_default(const_cast<FieldInfo&>(field), true), nullptr, true};
+          journal_.set({section.object, Part::field, field.name}, cell);
+        }
+      }
+    } else {
+      const Unknown* unknown = type->if_unknown();
+      section = opaque(target ? *target : unknown ? unknown->detail : "an object", where);
+      const std::string& label = section.object->label;
+      const std::size_t open = label.find('\''), close = label.find('\'', open + 1);
+      if (open != std::string::npos && close != std::string::npos) {
+        section.object->model = label.substr(open + 1, close - open - 1);
+      }
+    }
+    sections[path] = section.object;
+    put(*owner->second, path.substr(dot == std::string::npos ? 0 : dot + 1), section);
+  }
+  Items environment;
+  for (const auto& [key, value] : recipe->values) {
+    if (key.ends_with("._type")) {
+      continue;
+    }
+    Val known = catalogue_value(value);
+    known.where = where;
+    if (key.starts_with("env_vars.")) {
+      environment.keys.push_back(text(key.substr(9), where));
+      environment.values.push_back(known);
+      continue;
+    }
+    const std::size_t dot = key.rfind('.');
+    const auto owner = sections.find(dot == std::string::npos ? "" : key.substr(0, dot));
+    if (owner != sections.end()) {
+      put(*owner->second, std::string_view(key).substr(dot == std::string::npos ? 0 : dot + 1),
+          known);
+    }
+  }
+  if (!environment.keys.empty()) {
+    put(*sections[""], "env_vars", dict(environment.keys, environment.values, where));
+  }
+  // The container's other sections, where their class is certain.
+  for (const FieldInfo& field : fields(*container)) {
+    if (made.object->find(field.name)) {
+      continue;
+    }
+    const auto classes = schema_->section_classes(names_.text(field.name));
+    if (field.builds || (field.kind != DefaultKind::constant && classes.size() == 1)) {
+      Class* cls = field.builds ? field.builds : catalogued(classes[0]);
+      if (cls) {
+        Object instance;
+        instance.cls = cls;
+        SlotValue cell;
+        cell.cell = {object(std::move(instance), where), nullptr, true};
+        journal_.set({made.object, Part::field, field.name}, cell);
+      }
     }
   }
   return made;
@@ -222,6 +330,11 @@ std::optional<Val> Interpreter::call_library(const std::string& name, const Argu
     return made;
   }
   if (package == "megatron" && is_recipe_name(name)) {
+    if (given.positional.empty() && given.keywords.empty() && !given.open) {
+      if (auto made = shipped(name, where)) {
+        return made;
+      }
+    }
     Val made = opaque(name + "()", where);
     made.object->havoc = keep(Mystery{Reason::sourced, name + "()", where});
     for (const auto* list : {&given.positional, &given.keywords}) {

@@ -71,21 +71,15 @@ std::string ModuleTable::name_of(const std::string& path) const {
   return dotted;
 }
 
-Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problems) {
-  const std::string path = normal_path(source.name());
-  if (auto found = by_path_.find(path); found != by_path_.end()) {
-    return found->second.get();
-  }
-  // Packages found relative to the file: any of its folders may be where they start.
+void ModuleTable::add_roots_above(const std::string& path) {
   std::string folder = parent_path(path);
+  const std::size_t before = roots_.size();
   for (int up = 0; up < 12; ++up) {
     if (!disk_.is_file(join_path(folder, "__init__.py")) && file_name(folder) != "megatron") {
-      for (const char* below : {"", "src"}) {
-        const std::string root = *below ? join_path(folder, below) : folder;
-        if (disk_.is_directory(join_path(root, "megatron")) || up == 0) {
-          add_root(roots_, disk_, folder);
-          break;
-        }
+      const bool holds_it = disk_.is_directory(join_path(folder, "megatron")) ||
+                            disk_.is_directory(join_path(folder, "src/megatron"));
+      if (holds_it || up == 0) {
+        add_root(roots_, disk_, folder);
       }
     }
     const std::string parent = parent_path(folder);
@@ -94,6 +88,20 @@ Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problem
     }
     folder = parent;
   }
+  if (roots_.size() != before) {  // what was not found may be found now
+    for (auto at = by_name_.begin(); at != by_name_.end();) {
+      at = at->second ? std::next(at) : by_name_.erase(at);
+    }
+  }
+}
+
+Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problems) {
+  const std::string path = normal_path(source.name());
+  if (auto found = by_path_.find(path); found != by_path_.end()) {
+    return found->second.get();
+  }
+  // Packages found relative to the file: any of its folders may be where they start.
+  add_roots_above(path);
   auto module = std::make_unique<Module>();
   module->path = path;
   module->name = name_of(path);

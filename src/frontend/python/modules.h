@@ -32,6 +32,8 @@ class ModuleTable {
 
   // The module of a file that is linted; its folder's ancestors become roots too.
   Module* open(const Source& source, std::vector<Diagnostic>& problems);
+  // Makes the folders above a file roots, where packages may start there.
+  void add_roots_above(const std::string& path);
   Module* find(const std::string& name);  // null when it is not on disk
   // The full name of `from ..text import`, as seen from a module.
   std::string absolute(const Module& from, int level, std::string_view text) const;

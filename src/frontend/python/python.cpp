@@ -35,6 +35,8 @@ struct PythonReader::Impl {
       facts.closed = false;
       std::string base = value.object->label.substr(0, value.object->label.find('('));
       facts.base = base.substr(base.rfind('.') + 1);
+    } else if (value.is(Type::object) && !value.object->model.empty()) {
+      facts.base = value.object->model;  // a shipped recipe, known through the catalogue
     }
     Emitter(interpreter, options.defaults).emit(value, facts);
     return facts;
@@ -102,7 +104,8 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
   if (!module->syntax) {
     return all;
   }
-  for (const Candidate& candidate : recipe_candidates(*module, impl_->names)) {
+  for (const Candidate& candidate : recipe_candidates(*module, impl_->names,
+                                                     impl_->options.private_functions)) {
     if (!impl_->options.only.empty() &&
         impl_->names.text(candidate.node->name) != impl_->options.only) {
       continue;
@@ -135,8 +138,42 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
   return all;
 }
 
-std::optional<Facts> PythonReader::recipe(std::string_view, std::vector<Diagnostic>&) {
-  return std::nullopt;
+std::optional<Facts> PythonReader::recipe(std::string_view name, std::string_view near,
+                                          const Span& where,
+                                          std::vector<Diagnostic>& diagnostics) {
+  Impl& impl = *impl_;
+  if (name.empty() || name.size() > 200) {
+    return std::nullopt;
+  }
+  impl.modules.add_roots_above(normal_path(near));
+  const Name wanted = impl.names.intern(name.substr(name.rfind('.') + 1));
+  for (const char* package : {"megatron.bridge.recipes", "megatron.bridge.perf_recipes",
+                              "megatron.bridge.diffusion.recipes"}) {
+    Module* module = impl.modules.find(package);
+    if (!module) {
+      continue;
+    }
+    std::optional<Facts> facts;
+    try {
+      const Val found = impl.interpreter.member(*module, wanted);
+      if (found.is(Type::function) && found.function->node->tag == Tag::function) {
+        Candidate candidate{found.function->node, true};
+        facts = impl.function(*found.function->module, candidate, diagnostics);
+      }
+    } catch (const Raise&) {
+    } catch (const StepLimit&) {
+    }
+    impl.interpreter.reset();
+    if (facts) {
+      return facts;
+    }
+  }
+  std::optional<Facts> facts;
+  if (auto value = impl.interpreter.shipped(std::string(name), where)) {
+    facts = impl.facts_of(*value, std::string(name), where);
+  }
+  impl.interpreter.reset();
+  return facts;
 }
 
 std::vector<Facts> read_python(const Source& source, const PythonOptions& options,

@@ -25,6 +25,7 @@ struct PythonOptions {
   const Schema* schema = nullptr;  // classes whose source is not there; null: none
   bool defaults = true;            // one fact, Origin::default_value, for a field that nobody set
   std::string only;                // one function, by name
+  bool private_functions = false;  // those with an underscore too
 };
 
 // Keeps what was read from one file to the next: modules, classes, defaults. Not for several
@@ -42,9 +43,12 @@ class PythonReader {
   // class of a section. Findings: PYT100-PYT110 (docs/python.md).
   std::vector<Facts> read(const Source& source, std::vector<Diagnostic>& diagnostics);
 
-  // The recipe of that name in the source roots, as a launcher would find it: in the packages
-  // megatron.bridge.recipes, megatron.bridge.perf_recipes and their subpackages.
-  std::optional<Facts> recipe(std::string_view name, std::vector<Diagnostic>& diagnostics);
+  // The recipe that a launcher is given by name, to be laid under the launcher's overrides: looked
+  // up in the packages megatron.bridge.recipes and megatron.bridge.perf_recipes of the source roots
+  // and of the folders above the file `near`, else in the shipped catalogue (the facts' places are
+  // then `where`). Nothing when no such recipe is known.
+  std::optional<Facts> recipe(std::string_view name, std::string_view near, const Span& where,
+                              std::vector<Diagnostic>& diagnostics);
 
   std::size_t files_read() const;
 

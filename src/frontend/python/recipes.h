@@ -16,7 +16,8 @@ struct Candidate {
 
 // Public functions of the top level whose annotation names ConfigContainer; in a module that deals
 // with Megatron-Bridge also those without annotation that return something.
-std::vector<Candidate> recipe_candidates(const Module& module, const Names& names);
+std::vector<Candidate> recipe_candidates(const Module& module, const Names& names,
+                                         bool private_functions);
 
 // An instance of ConfigContainer or of a class derived from it, or what a recipe that is not at
 // hand returned.
@@ -36,7 +37,7 @@ class Emitter {
   };
   void section(const Val& object, const std::string& prefix, int depth, bool certain);
   void field(const Val& owner, Name name, const std::string& key, int depth, bool certain);
-  void chain(const Cell& cell, const std::string& key);
+  void chain(const Cell& cell, const std::string& key, const std::optional<Val>& usual);
   void environment(const Object& dict, const std::string& key, const Cell& cell);
   void opaque_model(const Object& model, const std::string& prefix);
   std::string inherited(const Write& write) const;
