@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 
 #include "base/strings.h"
+#include "diagnostics/edits.h"
+#include "frontend/python/edits.h"
 
 using namespace shardlint;
 
@@ -343,6 +345,47 @@ TEST_CASE("a recipe whose base is not at hand") {
   REQUIRE(fact != nullptr);
   CHECK(fact->value.text() == "true");
   CHECK(fact->key_span.source->line_of(fact->key_span.begin) == 4);
+}
+
+TEST_CASE("edits") {
+  struct Change {
+    const char* body;
+    const char* key;
+    Value value;
+    const char* expect;  // the body afterwards, or empty: no edit
+  };
+  const Change rows[] = {
+      {"cfg.checkpoint.ckpt_format = 'a'  # why", "checkpoint.ckpt_format", "fsdp_dtensor",
+       "cfg.checkpoint.ckpt_format = \"fsdp_dtensor\"  # why"},
+      {"cfg.checkpoint.interval = 5\nx = 1", "checkpoint.save", Value(),
+       "cfg.checkpoint.interval = 5\ncfg.checkpoint.save = None\nx = 1"},
+      {"cfg.checkpoint.interval = (5 +\n    6)\ncfg.ddp.bucket_size = 1", "checkpoint.load", "x",
+       "cfg.checkpoint.interval = (5 +\n    6)\ncfg.ddp.bucket_size = 1\n"
+       "cfg.checkpoint.load = \"x\""},
+      {"n = 3\ncfg.checkpoint.interval = n", "checkpoint.interval", 7,
+       "n = 3\ncfg.checkpoint.interval = n\ncfg.checkpoint.interval = 7"},
+      {"cfg.ddp = Ddp(use_megatron_fsdp=True)", "ddp.use_megatron_fsdp", false,
+       "cfg.ddp = Ddp(use_megatron_fsdp=False)"},
+      {"if os.path.exists('x'):\n    cfg.checkpoint.interval = n", "checkpoint.interval", 7, ""},
+  };
+  for (const Change& row : rows) {
+    CAPTURE(std::string(row.body));
+    Sources sources;
+    std::vector<Diagnostic> diagnostics;
+    const std::string text = std::string(head) + indent(row.body) + "    return cfg\n";
+    const auto all = read(text, diagnostics, sources);
+    REQUIRE(all.size() == 1);
+    const Config config = merge(all);
+    const auto edits =
+        python::set_value(config, *sources.find("/w/pkg/recipe.py"), row.key, row.value);
+    if (!*row.expect) {
+      CHECK(edits.empty());
+      continue;
+    }
+    CHECK(edits.size() == 1);
+    const std::string wanted = std::string(head) + indent(row.expect) + "    return cfg\n";
+    CHECK(apply_edits(text, edits).text == wanted);
+  }
 }
 
 TEST_CASE("bad input") {

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "frontend/overrides/bridge_arguments.h"
 #include "frontend/overrides/hydra.h"
+#include "frontend/python/python.h"
 #include "frontend/shell/edits.h"
 #include "frontend/shell/findings.h"
 #include "frontend/shell/launcher.h"
@@ -97,7 +98,29 @@ void add_facts(ReadFile& out, const Launch& launch, Facts facts,
   add_unit(out, std::move(facts), options);
 }
 
-void add_launch(ReadFile& out, const Launch& launch, const Options& options) {
+// A launcher of Megatron-Bridge starts from a recipe; what the command line says comes after it.
+void lay_under(Facts& facts, const Launch& launch, Sources& sources, const Disk& disk,
+               const Options& options) {
+  if (facts.base.empty() || !launch.span) {
+    return;
+  }
+  PythonOptions python;
+  python.source_roots = options.source_roots;
+  python.disk = &disk;
+  python.sources = &sources;
+  python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
+  std::vector<Diagnostic> ignored;  // those of the recipe's own file
+  const auto recipe =
+      PythonReader(python).recipe(facts.base, launch.span.source->name(), launch.span, ignored);
+  if (!recipe) {
+    return;
+  }
+  facts.facts.insert(facts.facts.begin(), recipe->facts.begin(), recipe->facts.end());
+  facts.closed = facts.closed || recipe->closed;
+}
+
+void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Disk& disk,
+                const Options& options) {
   const std::string version = target_version(options, launch.framework);
   if (launch.framework == "megatron-lm") {
     Facts context;
@@ -110,6 +133,7 @@ void add_launch(ReadFile& out, const Launch& launch, const Options& options) {
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {
     BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});
+    lay_under(run.facts, launch, sources, disk, options);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   }
   auto kept = std::make_shared<const Launch>(launch);
@@ -141,7 +165,7 @@ ReadFile read_shell(const Source& source, Sources& sources, const Disk& disk,
     out.diagnostics.push_back(std::move(each));
   }
   for (const Launch& launch : launches) {
-    add_launch(out, launch, options);
+    add_launch(out, launch, sources, disk, options);
   }
   return out;
 }

@@ -728,8 +728,8 @@ void Interpreter::computed_fields(const Val& self, Class& cls, const Node& node)
       }
       SlotValue cell;
       cell.cell.present = true;
-      cell.cell.value = computed.gives == "true" ? yes_no(true, {}, "")
-                                                 : text(std::string(computed.gives));
+      cell.cell.value =
+          computed.gives == "true" ? yes_no(true, {}, "") : text(std::string(computed.gives));
       if (!holds || computed.gives.empty()) {
         cell.cell.value =
             mystery(Reason::dynamic, "set by the constructor of " + one->qualified, span(node));

@@ -236,7 +236,8 @@ void Emitter::chain(const Cell& cell, const std::string& key, const std::optiona
     fact.key = key;
     fact.value = value_of(cell.value);
     // A factory's fresh list or mapping is a default; a scalar that differs from it was computed.
-    const bool computed = usual && cell.value.is_scalar() && !interpreter_.alike(*usual, cell.value);
+    const bool computed =
+        usual && cell.value.is_scalar() && !interpreter_.alike(*usual, cell.value);
     fact.origin = computed ? Origin::computed : Origin::default_value;
     fact.note = computed ? "set by the constructor" : "";
     made_.push_back({0, std::move(fact)});

@@ -64,7 +64,8 @@ Val Interpreter::copy(const Val& value, bool deep, std::map<const Object*, Objec
   return made;
 }
 
-// Without the source of a recipe: what the catalogue says it sets, over the defaults of the classes.
+// Without the source of a recipe: what the catalogue says it sets, over the defaults of the
+// classes.
 std::optional<Val> Interpreter::shipped(const std::string& name, const Span& where) {
   if (!schema_ || schema_->version() != shipped_recipes_version()) {
     return std::nullopt;  // recipes change from one version to the next

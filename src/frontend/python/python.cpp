@@ -104,8 +104,8 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
   if (!module->syntax) {
     return all;
   }
-  for (const Candidate& candidate : recipe_candidates(*module, impl_->names,
-                                                     impl_->options.private_functions)) {
+  for (const Candidate& candidate :
+       recipe_candidates(*module, impl_->names, impl_->options.private_functions)) {
     if (!impl_->options.only.empty() &&
         impl_->names.text(candidate.node->name) != impl_->options.only) {
       continue;
@@ -139,8 +139,7 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
 }
 
 std::optional<Facts> PythonReader::recipe(std::string_view name, std::string_view near,
-                                          const Span& where,
-                                          std::vector<Diagnostic>& diagnostics) {
+                                          const Span& where, std::vector<Diagnostic>& diagnostics) {
   Impl& impl = *impl_;
   if (name.empty() || name.size() > 200) {
     return std::nullopt;

@@ -1,8 +1,7 @@
 #include "frontend/python/shipped.h"
 
-#include <set>
-
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/error.h"
 
@@ -69,7 +68,10 @@ Value value_of(const json& value) {
     case json::value_t::object: {
       if (value.contains("unknown") && value.contains("not_null")) {
         Unknown unknown{reason_of(value["unknown"].get<std::string>()),
-                        value["detail"].get<std::string>(), {}, value["not_null"].get<bool>(), {}};
+                        value["detail"].get<std::string>(),
+                        {},
+                        value["not_null"].get<bool>(),
+                        {}};
         if (value.contains("domain")) {
           for (const json& one : value["domain"]) {
             unknown.domain.push_back(value_of(one));
