@@ -36,9 +36,9 @@ std::string text_of(const std::vector<Finding>& findings) {
                                       : fmt::format("{}:{}", f.where.file, f.where.begin.line)}) {
       need += (need.empty() || more.empty() ? "" : "; ") + more;
     }
-    rows.push_back({std::string(word(f.verdict)), f.what, f.found + " ", need});
+    rows.push_back({std::string(word(f.verdict)), f.what, f.found, need});
   }
-  return render_table(rows, "");
+  return render_table(rows, "", Align::left);
 }
 
 std::vector<Diagnostic> diagnostics_of(const std::vector<Finding>& findings) {

@@ -19,11 +19,31 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
+// What pyenv's stand-in of a program would start; the path itself when it is none.
+std::string behind_shim(const std::string& path) {
+  const std::string folder = parent_path(path);
+  if (file_name(folder) != "shims") {
+    return path;
+  }
+  const std::string root = parent_path(folder);
+  std::string chosen = variable("PYENV_VERSION");
+  if (chosen.empty()) {
+    chosen = RealDisk().read(root + "/version").value_or("");
+  }
+  const std::string_view first = trim(std::string_view(chosen).substr(0, chosen.find('\n')));
+  const std::string real =
+      join_path(join_path(root, "versions"), std::string(first) + "/bin/" + file_name(path));
+  return !first.empty() && RealDisk().is_file(real) ? real : std::string();
+}
+
 std::string in_path(const std::string& name) {
-  for (const std::string_view folder : split(variable("PATH"), ':')) {
+  const std::string path = variable("PATH");
+  for (const std::string_view folder : split(path, ':')) {
     const std::string candidate = join_path(folder.empty() ? "." : folder, name);
     if (::access(candidate.c_str(), X_OK) == 0 && RealDisk().is_file(candidate)) {
-      return candidate;
+      if (std::string real = behind_shim(candidate); !real.empty()) {
+        return real;
+      }
     }
   }
   return {};
@@ -86,7 +106,8 @@ Python find_python(const std::string& program) {
   } else {
     out.program = in_path("python3");
   }
-  for (const std::string_view folder : split(variable("PYTHONPATH"), ':')) {
+  const std::string path = variable("PYTHONPATH");
+  for (const std::string_view folder : split(path, ':')) {
     if (!folder.empty() && RealDisk().is_directory(std::string(folder))) {
       out.site_packages.emplace_back(folder);
     }

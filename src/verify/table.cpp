@@ -130,8 +130,8 @@ std::string bytes_text(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 
-std::string render_table(const std::vector<std::vector<std::string>>& rows,
-                         std::string_view indent) {
+std::string render_table(const std::vector<std::vector<std::string>>& rows, std::string_view indent,
+                         Align align) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
@@ -145,10 +145,12 @@ std::string render_table(const std::vector<std::vector<std::string>>& rows,
     for (std::size_t i = 0; i < row.size(); ++i) {
       const std::string pad(widths[i] - width_of(row[i]), ' ');
       const bool last = i + 1 == row.size();
-      line += numeric(row[i]) && !last ? pad + row[i] : row[i] + (last ? "" : pad);
+      line += align == Align::numbers_right && numeric(row[i]) && !last
+                  ? pad + row[i]
+                  : row[i] + (last ? "" : pad);
       line += last ? "" : "  ";
     }
-    out += line + "\n";
+    out += std::string(line.substr(0, line.find_last_not_of(' ') + 1)) + "\n";
   }
   return out;
 }

@@ -10,9 +10,11 @@
 
 namespace shardlint::verify {
 
-// Columns as wide as their widest cell; numbers to the right.
-std::string render_table(const std::vector<std::vector<std::string>>& rows,
-                         std::string_view indent);
+// Columns as wide as their widest cell; what begins with a digit stands to the right, unless all
+// are words.
+enum class Align { numbers_right, left };
+std::string render_table(const std::vector<std::vector<std::string>>& rows, std::string_view indent,
+                         Align align = Align::numbers_right);
 
 std::string bytes_text(double bytes);  // 1.5 MiB
 std::string setting_text(const Setting& setting);
