@@ -23,6 +23,7 @@
 #include "verify/process.h"
 #include "verify/safety.h"
 #include "verify/table.h"
+#include "verify/watchdog.h"
 
 using namespace shardlint;
 using namespace shardlint::verify;
@@ -174,6 +175,37 @@ TEST_SUITE("verify") {
       const bool told =
           row.exit_code == 0 || row.exit_code == 77 || !story.judgement.diagnostics.empty();
       CHECK(told);
+    }
+  }
+  TEST_CASE("the rank that waits for another one is not the guilty one") {
+    struct Row {
+      std::vector<RankPlace> places;
+      int guilty;
+    };
+    for (const Row& row :
+         {Row{{{0, "train", "all_gather embedding", 9}, {1, "train", "injected hang", 8.9}}, 1},
+          {{{0, "train", "reduce_scatter layer 0", 9}, {1, "train", "all_gather head", 8}}, 0},
+          {{{0, "train", "all_gather head", 9}, {1, "train", "step 3", 0.1}}, 0},
+          {{{0, "train", "optimizer", 9}, {1, "train", "optimizer", 9.5}}, 1}}) {
+      Launch what;
+      what.phase_deadline = 5;
+      Watchdog watchdog(what, 0);
+      Event alive;
+      alive.kind = "alive";
+      alive.ranks = row.places;
+      watchdog.event(0, alive, 0.1);
+      const auto verdict = watchdog.verdict(0.2, false);
+      REQUIRE(verdict);
+      CHECK(verdict->rank == row.guilty);
+      // The same when the trainer itself accuses rank 0.
+      Event accused;
+      accused.kind = "error";
+      accused.error = "hang";
+      accused.rank = 0;
+      accused.phase = "train";
+      watchdog.event(0, accused, 0.2);
+      watchdog.state(0, {State::What::exited, 2}, 0.3);
+      CHECK(watchdog.verdict(1.0, true)->rank == row.guilty);
     }
   }
   TEST_CASE("an interruption ends the trainer") {

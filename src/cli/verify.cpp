@@ -83,6 +83,11 @@ void add_flags(CLI::App& app, VerifyFlags& f) {
   group(app.add_option("--trainer", f.trainer, "this executable instead of our own")
             ->type_name("FILE"),
         "Testing the verifier");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 1) {
+      option->take_last();  // as everywhere: a later one overrides an earlier one
+    }
+  }
 }
 
 }  // namespace

@@ -16,6 +16,33 @@ std::string place(const std::string& phase, const std::string& detail) {
   return "in phase " + phase + (detail.empty() ? "" : " (" + detail + ")");
 }
 
+// A rank that waits in a collective waits for another one.
+bool waits_for_others(const RankPlace& place) {
+  static constexpr std::string_view collectives[] = {
+      "all_gather", "reduce_scatter", "all_reduce", "all_to_all", "broadcast", "barrier", "wait"};
+  return std::any_of(std::begin(collectives), std::end(collectives), [&](std::string_view name) {
+    return place.detail.find(name) != std::string::npos;
+  });
+}
+
+// Who holds the others up: a rank that stands still outside any collective, else the one that has
+// stood still for longest. Null when nothing is known.
+const RankPlace* guilty_of(const std::vector<RankPlace>& places) {
+  const RankPlace* longest = nullptr;
+  for (const RankPlace& place : places) {
+    longest = !longest || place.idle > longest->idle ? &place : longest;
+  }
+  const RankPlace* found = longest;
+  for (const RankPlace& place : places) {
+    const bool still = place.idle > longest->idle / 2;
+    if (still && !waits_for_others(place) &&
+        (waits_for_others(*found) || place.idle > found->idle)) {
+      found = &place;
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 std::string_view ending_name(Ending::Kind kind) {
@@ -159,10 +186,14 @@ std::optional<Ending> Watchdog::of_the_ended(double now, bool settled) const {
           ending(Ending::Kind::hang, e.rank, p, now,
                  e.message.empty() ? fmt::format("rank {} made no progress", e.rank) : e.message);
       hang.phase = e.phase.empty() ? hang.phase : e.phase;
-      if (const auto at = std::find_if(places_.begin(), places_.end(),
-                                       [&](const RankPlace& r) { return r.rank == e.rank; });
-          at != places_.end()) {
-        hang.detail = at->detail;
+      if (const RankPlace* guilty = guilty_of(places_)) {
+        if (guilty->rank != e.rank && !waits_for_others(*guilty)) {
+          hang.message = fmt::format("rank {} stands still {}: {}", guilty->rank,
+                                     place(guilty->phase, guilty->detail), hang.message);
+          hang.rank = guilty->rank;
+          hang.phase = guilty->phase;
+        }
+        hang.detail = guilty->rank == hang.rank ? guilty->detail : hang.detail;
       }
       propose(3, hang);
     }
@@ -220,10 +251,8 @@ std::optional<Ending> Watchdog::of_the_silent(double now) const {
 
 // The trainer's own watchdog should have spoken by now: this is for when it does not.
 std::optional<Ending> Watchdog::of_the_idle(double now) const {
-  const auto behind =
-      std::max_element(places_.begin(), places_.end(),
-                       [](const RankPlace& a, const RankPlace& b) { return a.idle < b.idle; });
-  if (behind == places_.end() || behind->idle <= what_.phase_deadline + 2) {
+  const RankPlace* behind = guilty_of(places_);
+  if (!behind || behind->idle <= what_.phase_deadline + 2) {
     return {};
   }
   Ending hang;
