@@ -186,14 +186,18 @@ std::optional<Ending> Watchdog::of_the_ended(double now, bool settled) const {
           ending(Ending::Kind::hang, e.rank, p, now,
                  e.message.empty() ? fmt::format("rank {} made no progress", e.rank) : e.message);
       hang.phase = e.phase.empty() ? hang.phase : e.phase;
-      if (const RankPlace* guilty = guilty_of(places_)) {
-        if (guilty->rank != e.rank && !waits_for_others(*guilty)) {
+      const auto accused = std::find_if(places_.begin(), places_.end(),
+                                        [&](const RankPlace& at) { return at.rank == e.rank; });
+      if (accused != places_.end()) {
+        hang.detail = accused->detail;
+        const RankPlace* guilty = guilty_of(places_);
+        if (waits_for_others(*accused) && !waits_for_others(*guilty)) {
           hang.message = fmt::format("rank {} stands still {}: {}", guilty->rank,
                                      place(guilty->phase, guilty->detail), hang.message);
           hang.rank = guilty->rank;
           hang.phase = guilty->phase;
+          hang.detail = guilty->detail;
         }
-        hang.detail = guilty->rank == hang.rank ? guilty->detail : hang.detail;
       }
       propose(3, hang);
     }
