@@ -1,6 +1,7 @@
 #include "checkpoint/inspect.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -79,6 +80,15 @@ CheckpointPart describe(const Checkpoint& checkpoint) {
     part.bytes_on_disk += checkpoint.files[i].find('/') != std::string::npos && files.files[i]
                               ? files.files[i]->size
                               : 0;
+  }
+  std::set<std::string> writers;  // __3_0.distcp: rank 3
+  for (const std::string& file : checkpoint.files) {
+    if (file.starts_with("__") && file.ends_with(".distcp")) {
+      writers.insert(file.substr(2, file.find('_', 2) - 2));
+    }
+  }
+  if (!writers.empty()) {
+    part.facts["ranks that wrote"] = std::to_string(writers.size());
   }
   if (checkpoint.item("common_state/shard_0_1") != nullptr &&
       !stat_file(join_path(checkpoint.directory, "common.pt"))) {

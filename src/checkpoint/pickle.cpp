@@ -87,7 +87,7 @@ class Machine {
     return from;
   }
   void remember(std::uint32_t index) {
-    if (index > memo_.size() + 1'000'000) {
+    if (index >= out_.input.size()) {  // every entry takes more than a byte to make
       fail("memo index " + std::to_string(index) + " is out of order");
     }
     if (index >= memo_.size()) {

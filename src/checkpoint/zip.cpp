@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint32_t local_signature = 0x04034b50, central_signature = 0x02014b50,
                         end_signature = 0x06054b50, end64_signature = 0x06064b50,
                         locator_signature = 0x07064b50, descriptor_signature = 0x08074b50;
+constexpr std::uint64_t most_records = 4'000'000;  // names are kept in memory
 constexpr std::uint64_t end_size = 22, locator_size = 20, end64_size = 56, central_size = 46,
                         local_size = 30;
 
@@ -106,7 +107,8 @@ class Reader {
         count = count64, length = length64, offset = offset64, after = end64_at;
       }
     }
-    if (offset > after || length > after - offset || count > length / central_size) {
+    if (offset > after || length > after - offset || count > length / central_size ||
+        count > most_records) {
       return problem(Fault::archive_directory, end_at,
                      "the directory of " + std::to_string(count) + " records and " +
                          std::to_string(length) + " bytes at " + std::to_string(offset) +
