@@ -366,7 +366,10 @@ class ItemCheck {
                                std::to_string(counts.infinite) + " infinite values" + where;
       const std::uint64_t at = task.offset + counts.first_bad * size_of(task.dtype);
       if (part == Part::model && !checkpoint_.role.ends_with("optimizer")) {
-        add({Fault::nan_in_model, file, at, name, what, {}});
+        // Masks are filled with infinities on purpose; weights never are.
+        const bool mask = counts.nan == 0 && !name.ends_with("weight");
+        add({Fault::nan_in_model, file, at, name, what,
+             mask ? std::optional(Severity::warning) : std::nullopt});
       } else {
         add({Fault::nan_in_optimizer,
              file,

@@ -149,8 +149,12 @@ std::vector<Finding> judge_globals(const pickle::Pickle& pickle, PickleRole role
                       tensor,
                       "names " + std::string(global.module) + "." + std::string(global.name),
                       {}};
+      const bool framework =
+          global.module.starts_with("torch.") || global.module.starts_with("megatron.");
       if (!code && role == PickleRole::object) {
         finding.severity = Severity::info;  // arguments may hold objects of the user's own classes
+      } else if (!code && framework) {
+        finding.severity = Severity::warning;  // a class that a later version has added
       }
       findings.push_back(std::move(finding));
     }

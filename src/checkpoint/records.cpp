@@ -219,6 +219,16 @@ class Records {
       }
       return;
     }
+    // An encoder beside the decoder has a number of its own, and some architectures have layers
+    // without parameters.
+    const auto is_set = [&](const char* name) {
+      const auto found = saved.arguments.find(name);
+      return found != saved.arguments.end() && !found->second.is_null();
+    };
+    if (is_set("decoder_num_layers") || is_set("heterogeneous_layers_config_path") ||
+        is_set("heterogeneous_layers_config_encoded_json")) {
+      return;
+    }
     if (const auto layers = number("num_layers"); layers && checkpoint.has_metadata) {
       if (const std::optional<std::int64_t> there = layer_count(checkpoint);
           there && *there != *layers) {
