@@ -22,6 +22,7 @@ constexpr Command table[] = {
     {"verify", run_verify, "a real sharded training step on this machine, with proof"},
     {"argv", run_argv, "what is understood of a launch script or command"},
     {"doctor", run_doctor, "what this machine has, held against what a configuration needs"},
+    {"config", run_config, "the settings in force, and where each one came from"},
     {"version", run_version, "version, commit, rule pack and upstream snapshots"},
     {"generate-shell-completion", run_completion, "completion script for bash, zsh or fish"},
 };

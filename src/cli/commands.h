@@ -20,6 +20,7 @@ struct Command {
 std::span<const Command> commands();
 
 int run_check(Arguments);
+int run_config(Arguments);
 int run_explain(Arguments);
 int run_rules(Arguments);
 int run_test(Arguments);

@@ -1,0 +1,105 @@
+"""The hooks file, run by pre-commit itself on a throw-away repository."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import peers
+import tap
+
+binary, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+
+BAD = '''MODEL_ARGS:
+  --num-layers: 12
+  --num-attention-heads: 8
+'''
+SETTINGS = 'rules = ["rules"]\nselect = ["TST101"]\noutput-format = "concise"\nexclude = ["generated"]\n'
+
+
+class Repository:
+    """A git repository whose pre-commit hooks come from our hooks file, with our binary on PATH."""
+
+    def __init__(self, scratch):
+        self.folder = pathlib.Path(scratch) / 'project'
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(('GIT_', 'SHARDLINT_'))},
+            'PATH': f'{binary.parent}:{os.environ["PATH"]}',
+            'HOME': scratch, 'PRE_COMMIT_HOME': str(pathlib.Path(scratch) / 'cache'),
+            'GIT_CONFIG_NOSYSTEM': '1', 'GIT_AUTHOR_NAME': 'a', 'GIT_AUTHOR_EMAIL': 'a@b',
+            'GIT_COMMITTER_NAME': 'a', 'GIT_COMMITTER_EMAIL': 'a@b'}
+        hooks = pathlib.Path(scratch) / 'hooks'
+        hooks.mkdir()
+        shutil.copy(root / '.pre-commit-hooks.yaml', hooks)
+        for command in ('init -q', 'add .', 'commit -q -m hooks'):
+            self.git(command, hooks)
+        revision = self.git('rev-parse HEAD', hooks).stdout.strip()
+        self.folder.mkdir()
+        self.git('init -q')
+        self.write('.pre-commit-config.yaml',
+                   f'repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: shardlint-system\n')
+        self.write('shardlint.toml', SETTINGS)
+        rule = root / 'fixtures' / 'cli' / 'check-full' / 'rules' / 'test.yaml'
+        self.write('rules/test.yaml', rule.read_text())
+        self.run(peers.program('pre-commit'), 'install')
+        self.git('add .')
+        self.git('commit -q -m start --no-verify')
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def run(self, *command, folder=None, check=True):
+        done = subprocess.run(command, cwd=folder or self.folder, env=self.environment,
+                              capture_output=True, text=True)
+        assert not check or done.returncode == 0, f'{command}: {done.stdout}{done.stderr}'
+        return done
+
+    def git(self, words, folder=None, check=True):
+        return self.run('git', *words.split(), folder=folder, check=check)
+
+    def commit(self, name, text):
+        self.write(name, text)
+        self.git('add .')
+        return self.git('commit -m change', check=False)
+
+
+def with_repository(test):
+    peers.program('pre-commit')
+    with tempfile.TemporaryDirectory() as scratch:
+        test(Repository(scratch))
+
+
+def blocks(repository):
+    done = repository.commit('conf.yaml', BAD)
+    told = done.stdout + done.stderr
+    assert done.returncode != 0, told
+    assert 'conf.yaml:3:26: error: TST101' in told, told
+    assert 'start' in repository.git('log -1 --format=%s').stdout
+
+
+def passes(repository):
+    done = repository.commit('conf.yaml', BAD.replace(': 8', ': 4'))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'change' in repository.git('log -1 --format=%s').stdout
+
+
+def leaves_excluded(repository):
+    done = repository.commit('generated/conf.yaml', BAD)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def manifest():
+    done = subprocess.run([peers.program('pre-commit'), 'validate-manifest',
+                           str(root / '.pre-commit-hooks.yaml')], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+tap.run([
+    ('the hooks file is valid to pre-commit', manifest),
+    ('a staged mistake blocks the commit with the finding', lambda: with_repository(blocks)),
+    ('a sound configuration is committed', lambda: with_repository(passes)),
+    ('an excluded file is left alone though it is staged', lambda: with_repository(leaves_excluded)),
+])
