@@ -18,6 +18,7 @@ constexpr Command table[] = {
     {"checkpoint", checkpoint_command, "inspect, check and compare checkpoints"},
     {"explain", run_explain, "what a rule, a key or an upstream error message means"},
     {"rules", run_rules, "list the rules"},
+    {"matrix", run_matrix, "which features go with which way of sharding"},
     {"test", run_test, "run the examples of rules"},
     {"verify", run_verify, "a real sharded training step on this machine, with proof"},
     {"argv", run_argv, "what is understood of a launch script or command"},

@@ -22,6 +22,7 @@ std::span<const Command> commands();
 int run_check(Arguments);
 int run_config(Arguments);
 int run_explain(Arguments);
+int run_matrix(Arguments);
 int run_rules(Arguments);
 int run_test(Arguments);
 int run_verify(Arguments);

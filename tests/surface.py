@@ -1,0 +1,125 @@
+"""The edges that other programs touch: settings schema, completions, the GitHub Action, the manual."""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import peers
+import tap
+
+binary, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+outside = {**{k: v for k, v in os.environ.items() if not k.startswith('SHARDLINT_')},
+           'PATH': f'{binary.parent}:{os.environ["PATH"]}'}
+RULES = root / 'fixtures' / 'cli' / 'check-full' / 'rules'
+BAD = 'MODEL_ARGS:\n  --num-layers: 12\n  --num-attention-heads: 8\n'
+
+
+def run(*command, cwd=None, env=None, check=True):
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=env or outside, capture_output=True,
+                          text=True)
+    assert not check or done.returncode == 0, f'{command}: {done.stdout}{done.stderr}'
+    return done
+
+
+def settings_schema():
+    try:
+        import jsonschema
+        import tomllib
+    except ImportError as missing:
+        raise tap.Skip(str(missing))
+    schema = json.loads((root / 'docs' / 'shardlint.schema.json').read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    example = re.search(r'```toml\n(.*?)```', (root / 'docs' / 'configuration.md').read_text(), re.S)
+    settings = tomllib.loads(example.group(1))
+    validator.validate(settings)
+    assert not validator.is_valid({'worldsize': 8})
+    source = (root / 'src' / 'discover' / 'settings_keys.cpp').read_text()
+    table = source[source.index('SettingsKey keys[]'):]
+    known = set(re.findall(r'^    \{"([a-z-]+)"', table, re.M))
+    assert known == set(schema['properties']), known ^ set(schema['properties'])
+    with tempfile.TemporaryDirectory() as folder:  # and the program reads the documented example
+        del settings['rules'], settings['baseline']
+        text = re.sub(r'(?m)^(rules|baseline) = .*\n', '', example.group(1))
+        pathlib.Path(folder, 'shardlint.toml').write_text(text)
+        shown = run(binary, 'config', folder).stdout
+        assert 'shardlint.toml:' in shown and 'world-size         64' in shown, shown
+
+
+def complete(words):
+    script = run(binary, 'generate-shell-completion', 'bash').stdout
+    program = (script + f'\nCOMP_WORDS=({" ".join(words)})\nCOMP_CWORD={len(words) - 1}\n'
+               '_shardlint 2>/dev/null\nprintf "%s\\n" "${COMPREPLY[@]}"\n')
+    return run('bash', '-c', program).stdout.split()
+
+
+def bash_completion():
+    assert complete(['shardlint', 'ch']) == ['check'] or 'check' in complete(['shardlint', 'ch'])
+    assert '--world-size' in complete(['shardlint', 'check', '--wor'])
+    assert complete(['shardlint', 'check', '--fix-o']) == ['--fix-only']
+
+
+def other_completion(shell, check):
+    if not shutil.which(shell):
+        raise tap.Skip(f'{shell} is not installed')
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(folder) / f'completion.{shell}'
+        script.write_text(run(binary, 'generate-shell-completion', shell).stdout)
+        run(shell, check, script)
+
+
+def action_schema():
+    run(peers.program('check-jsonschema'), '--builtin-schema', 'vendor.github-actions',
+        root / 'action.yml')
+
+
+def action_steps():
+    try:
+        import yaml
+    except ImportError as missing:
+        raise tap.Skip(str(missing))
+    steps = yaml.safe_load((root / 'action.yml').read_text())['runs']['steps']
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (('good/a.yaml', BAD.replace('8', '4')), ('bad/a.yaml', BAD)):
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir()
+            path.write_text(text)
+        for paths, code in (('good', 0), ('bad good', 1)):
+            env = {**outside, 'SHARDLINT': 'shardlint', 'SHARDLINT_PATHS': paths, 'SARIF': 'out.sarif',
+                   'SHARDLINT_ARGS': f'--rules {RULES} --select TST101', 'SOURCE': str(root),
+                   'GITHUB_OUTPUT': f'{folder}/output', 'GITHUB_STEP_SUMMARY': f'{folder}/summary.md'}
+            run('bash', '-eo', 'pipefail', '-c', steps[0]['run'], cwd=folder, env=env)
+            done = run('bash', '-eo', 'pipefail', '-c', steps[1]['run'], cwd=folder, env=env,
+                       check=False)
+            assert done.returncode == code, done.stdout + done.stderr
+            assert ('::error title=shardlint (TST101),file=bad/a.yaml,line=3' in done.stdout) == bool(code)
+            log = json.loads(pathlib.Path(folder, 'out.sarif').read_text())
+            assert len(log['runs'][0]['results']) == code
+            assert 'sarif=out.sarif' in pathlib.Path(folder, 'output').read_text()
+            assert '### shardlint' in pathlib.Path(folder, 'summary.md').read_text()
+
+
+def manual():
+    page = run(sys.executable, root / 'tools' / 'man.py', binary).stdout
+    assert page.startswith('.TH SHARDLINT 1') and '.SS check' in page and '\\-\\-world\\-size' in page
+    if shutil.which('man'):
+        with tempfile.NamedTemporaryFile('w', suffix='.1') as file:
+            file.write(page)
+            file.flush()
+            done = run('man', '--warnings', '-E', 'UTF-8', '-l', file.name)
+            assert not done.stderr, done.stderr
+
+
+tap.run([
+    ('the settings schema, the documented example and the program agree', settings_schema),
+    ('bash completes commands and options', bash_completion),
+    ('zsh reads its completion script', lambda: other_completion('zsh', '-n')),
+    ('fish reads its completion script', lambda: other_completion('fish', '--no-execute')),
+    ('action.yml is valid to check-jsonschema', action_schema),
+    ("the Action's shell steps do what they say", action_steps),
+    ('the manual page', manual),
+])
