@@ -9,7 +9,7 @@ import tempfile
 import peers
 import tap
 
-binary, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+binary, root = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 
 BAD = '''MODEL_ARGS:
   --num-layers: 12

@@ -11,7 +11,7 @@ import tempfile
 import peers
 import tap
 
-binary, root = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+binary, root = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 outside = {**{k: v for k, v in os.environ.items() if not k.startswith('SHARDLINT_')},
            'PATH': f'{binary.parent}:{os.environ["PATH"]}'}
 RULES = root / 'fixtures' / 'cli' / 'check-full' / 'rules'

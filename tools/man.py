@@ -31,7 +31,7 @@ def options(command):
 
 def main():
     version = ask('version').split()[1]
-    print(f'.TH SHARDLINT 1 "" "shardlint {version}" "User Commands"')
+    print(f'.TH SHARDLINT 1 "" "shardlint {version}" "User Commands"\n.ad l\n.nh')
     print('.SH NAME\nshardlint \\- lint the configurations of sharded distributed training')
     print('.SH SYNOPSIS\n.B shardlint\n.I COMMAND\n[\\fIOPTIONS\\fR]')
     print('.SH DESCRIPTION\nReads YAML files, launch scripts, Python recipes and overrides of '
