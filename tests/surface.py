@@ -111,7 +111,9 @@ def manual():
             file.write(page)
             file.flush()
             done = run('man', '--warnings', '-E', 'UTF-8', '-l', file.name)
-            assert not done.stderr, done.stderr
+            wrong = [line for line in done.stderr.splitlines()
+                     if 'break line' not in line and 'adjust line' not in line]
+            assert not wrong, done.stderr
 
 
 tap.run([
