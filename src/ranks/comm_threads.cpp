@@ -29,6 +29,7 @@ std::atomic<bool> aborted = false;
 struct Header {
   std::atomic<std::uint32_t> arrived;
   std::atomic<std::uint32_t> round;
+  std::atomic<std::uint32_t> left;  // ranks that will not touch the memory again
 };
 
 float value_of(float value) {
@@ -191,9 +192,18 @@ Comm::Comm(Store& store, const std::string& key, int rank, int size)
 Comm::~Comm() {
   if (group_->mapped) {
     ::munmap(group_->memory, group_->bytes);
-  } else if (group_->owner && group_->memory != nullptr) {
-    // The last meeting of a collective leaves nobody behind in it but for leaving the loop.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  } else if (group_->memory != nullptr && !group_->owner) {
+    group_->header().left.fetch_add(1);
+  } else if (group_->memory != nullptr) {
+    // Others may still be on their way out of the last meeting. After an abort some never come:
+    // then the memory is left to the end of the process.
+    const auto others = static_cast<std::uint32_t>(group_->size - 1);
+    for (int waits = 0; group_->header().left.load() != others; ++waits) {
+      if (aborted || waits > 50000) {
+        return;
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
     device_release(group_->memory);
   }
 }
