@@ -205,6 +205,10 @@ class Evaluator {
 // Whether `text` as a whole matches a pattern of * ? [...]; quoted characters stand for themselves.
 Truth matches(const Text& pattern, const Text& text);
 
+// Variables that a training program or its libraries read.
+bool concerns_training(std::string_view name);
+bool looks_like_script(std::string_view word);  // by its name
+
 std::vector<Header> headers_of(const Source& source);
 Span token_span(const Script& script, const Token& token);
 

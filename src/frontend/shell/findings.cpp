@@ -124,7 +124,9 @@ void Findings::path(const Launch& launch, std::string_view key, const Word& valu
         std::string(key) + " is an empty text", "give the path, or leave the word out", &launch);
     return;
   }
-  if (is_placeholder(text)) {
+  // <path with blanks>, cut at them because it is expanded without quotes, starts like this.
+  const bool open = text.size() > 1 && text[0] == '<' && text.find('>') == std::string::npos;
+  if (open || is_placeholder(text)) {
     Diagnostic& found = add("SHL201", "placeholder-path", Severity::warning, value.span(),
                             std::string(key) + " is still the placeholder " + value.shown(),
                             "put the real path here", &launch);
