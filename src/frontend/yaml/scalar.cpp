@@ -219,7 +219,9 @@ std::optional<Value> float11(std::string_view text, bool omegaconf) {
     }
     return std::nullopt;
   }
-  if (omegaconf && exponent(cursor, false) && cursor.end()) {
+  const std::string_view digits = text.substr(first, base60.at - first);
+  const bool neat = !digits.ends_with('_') && digits.find("__") == std::string_view::npos;
+  if (omegaconf && neat && exponent(cursor, false) && cursor.end()) {
     return decimal(text);
   }
   if (sexagesimal_tail(base60) && base60.take(".")) {
