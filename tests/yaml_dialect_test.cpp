@@ -256,6 +256,9 @@ TEST_SUITE("yaml-dialect") {
       CHECK(finding.severity == row.severity);
       CHECK(finding.message.find(row.expected) != std::string::npos);
       CHECK(finding.related.size() == 1);
+      REQUIRE(finding.fixes.size() == 1);
+      CHECK((finding.fixes[0].safety == Safety::safe) == (row.severity != Severity::error));
+      CHECK(finding.fixes[0].edits.size() == 1);
     }
     const Read several("train: {train_iters: 1}\n---\na: 1\n");
     REQUIRE(several.reading.diagnostics.size() == 1);

@@ -176,6 +176,7 @@ TEST_SUITE("yaml") {
         {bomb, "YML109"},
         {merges, "YML109"},
         {repeat("- x\n", 300'000), "YML113"},
+        {repeat("[", 600'000), "YML113@0"},
         {std::string((4u << 20) + 1, ' '), "YML101@0"},
     };
     for (const Row& row : rows) {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "frontend/yaml/dialects.h"
+#include "frontend/yaml/edit.h"
 
 namespace shardlint::yaml {
 namespace {
@@ -80,6 +81,12 @@ void report_duplicates(const Document& document, const Node& root, Repeats repea
     }
     finding.help = same ? "delete one of them" : "delete the one that is not meant";
     finding.related.push_back(note_at(*duplicate.first.key, "set here first"));
+    if (EditPlan plan = remove_entry(document, *duplicate.mapping, duplicate.first)) {
+      // Where the last one wins, the first can go without changing anything.
+      const bool safe = same || finding.severity != Severity::error;
+      finding.fixes.push_back({fmt::format("delete the entry at {}", first),
+                               safe ? Safety::safe : Safety::unsafe, std::move(plan.edits)});
+    }
     into.diagnostics.push_back(std::move(finding));
   }
 }
