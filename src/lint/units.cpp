@@ -7,6 +7,7 @@
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/edit.h"
+#include "frontend/yaml/edit_flags.h"
 #include "lint/make_unit.h"
 #include "lint/overlay.h"
 #include "schema/schema.h"
@@ -116,7 +117,16 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   }
   for (yaml::ArgumentList& list : reading.arguments) {
     // Which script the test starts is not in the file, and some scripts add flags of their own.
+    const Span run = list.facts.anchor;
     add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
+    const Schema* schema = Schema::get("megatron-lm", out.units.back().version);
+    out.units.back().edit = [document, run, schema](std::span<const rules::Change> changes) {
+      std::vector<yaml::KeyChange> keys;
+      for (const rules::Change& change : changes) {
+        keys.push_back({change.key, change.value, change.remove});
+      }
+      return yaml::edit_flags(*document, run, keys, *schema).edits;
+    };
   }
   return out;
 }

@@ -224,8 +224,12 @@ std::optional<Fault> check_bytes(std::string_view text, const Limits& limits) {
   const auto indicators =
       std::count_if(text.begin(), text.end(), [](char c) { return is_flow_indicator(c); });
   if (static_cast<std::size_t>(indicators) > 2 * limits.nodes) {
-    return Fault{"YML113", "yaml-too-many-nodes",
-                 fmt::format("{} brackets and commas in one file; not read", indicators), "", 0, 0,
+    return Fault{"YML113",
+                 "yaml-too-many-nodes",
+                 fmt::format("{} brackets and commas in one file; not read", indicators),
+                 "",
+                 0,
+                 0,
                  true};
   }
   const auto starts = [&](std::string_view bytes) { return text.substr(0, bytes.size()) == bytes; };
