@@ -44,6 +44,7 @@ ROWS = [
     ('accumulation', plan(train={'micro_batches': 2}, parallel={'strategy': 'optim_grads'}), 0,
      'pass', []),
     ('average in the collective', plan(parallel={'average_in_collective': True}), 0, 'pass', []),
+    ('twelve steps', plan(train={'steps': 12, 'learning_rate': 1e-2}, checks=['parity']), 0, 'pass', []),
     ('reduction in bf16', plan(parallel={'reduce_dtype': 'bf16'}), 0, 'pass', []),
     ('no overlap, clipping', plan(train={'clip': 0.5}, parallel={
         'overlap_grad_reduce': False, 'overlap_param_gather': False}), 0, 'pass', []),

@@ -35,8 +35,12 @@ void compare(Check& check, const RunRecord& run, const RunRecord& reference, con
         {step_text(run.name, what, step), value, expected, difference, limit, difference <= limit});
   };
   for (std::size_t i = 0; i < std::min(run.loss.size(), reference.loss.size()); ++i) {
-    row("loss", i, run.loss[i], reference.loss[i], limits.loss);
-    row("gradient norm", i, run.grad_norm[i], reference.grad_norm[i], limits.norm);
+    // Training amplifies rounding, the faster the larger the rate: seen on 539 million parameters
+    // at 1e-3, where twelve steps made a difference of 1 % in the norm out of 1e-5. A mistake in
+    // the scaling of gradients is there from its first step on, and tens of percent.
+    const double growth = std::min(20.0, std::exp2(std::max(0.0, static_cast<double>(i) - 3)));
+    row("loss", i, run.loss[i], reference.loss[i], limits.loss * growth);
+    row("gradient norm", i, run.grad_norm[i], reference.grad_norm[i], limits.norm * growth);
   }
 }
 

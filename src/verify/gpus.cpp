@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -198,10 +199,16 @@ Library find_library(const std::vector<std::string>& candidates,
 }  // namespace
 
 Gpus find_gpus() {
+  // A thread that the driver's library starts must not be the one that takes SIGTERM: it would end
+  // us at once, with the ranks running. Threads inherit the mask in force when they start.
+  sigset_t every, old;
+  ::sigfillset(&every);
+  ::pthread_sigmask(SIG_SETMASK, &every, &old);
   Gpus out;
   if (!ask_nvml(out)) {
     ask_cuda(out);
   }
+  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
   out.visible = visible_of(out.all.size());
   return out;
 }
