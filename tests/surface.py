@@ -116,7 +116,19 @@ def manual():
             assert not wrong, done.stderr
 
 
+def site():
+    with tempfile.TemporaryDirectory() as folder:
+        run(sys.executable, root / 'tools' / 'docs.py', binary, folder)
+        pages = list(pathlib.Path(folder).rglob('*.html'))
+        rules = json.loads(run(binary, 'rules', '--output-format', 'json').stdout)
+        assert len(pages) == len(rules) + 3, len(pages)
+        for page in pages:
+            for target in re.findall(r'href="([^"#]+)"', page.read_text()):
+                assert (page.parent / target).exists(), f'{page}: {target}'
+
+
 tap.run([
+    ('the documentation site has a page a rule, and no dead links', site),
     ('the settings schema, the documented example and the program agree', settings_schema),
     ('bash completes commands and options', bash_completion),
     ('zsh reads its completion script', lambda: other_completion('zsh', '-n')),

@@ -22,6 +22,28 @@ std::string frameworks_of(const rules::Rule& rule) {
   return join({all.begin(), all.end()}, ", ");
 }
 
+// A template without a configuration to fill it from: `{name.key}` is told by its name.
+std::string plain(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t open = text.find('{');
+    const std::size_t close = open == std::string_view::npos ? open : text.find('}', open);
+    if (close == std::string_view::npos) {
+      break;
+    }
+    const std::string_view inside = text.substr(open + 1, close - open - 1);
+    const std::size_t dot = inside.rfind('.');
+    const std::string_view field =
+        dot == std::string_view::npos ? std::string_view() : inside.substr(dot + 1);
+    out += text.substr(0, open);
+    if (field != "origin") {
+      out += field == "key" || field == "value" ? inside.substr(0, dot) : inside;
+    }
+    text.remove_prefix(close + 1);
+  }
+  return out += text;
+}
+
 std::string describe(const rules::Rule& rule) {
   std::string out =
       fmt::format("# {} {}\n\n{}\n\n{}\n", rule.id, rule.name, rule.summary, trim(rule.rationale));
@@ -29,7 +51,7 @@ std::string describe(const rules::Rule& rule) {
   out += fmt::format("\nSeverity: {}. Applies to: {}.\n",
                      severities[static_cast<std::size_t>(rule.severity)], frameworks_of(rule));
   if (!rule.help.empty()) {
-    out += fmt::format("\n{}\n", rule.help);
+    out += fmt::format("\n{}\n", plain(rule.help));
   }
   out += "\n## When\n\n";
   for (const rules::Case& c : rule.cases) {
