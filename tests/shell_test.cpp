@@ -280,6 +280,8 @@ TEST_SUITE("shell") {
     CHECK_FALSE(
         Run("for i in {1..99}; do for j in {1..99}; do for k in {1..99}; do run; done; done; done")
             .result.complete);
+    CHECK(Run("run x\r\nrun y\r\n").commands() == "run|x\nrun|y");
+    CHECK(Run("run x\r\n").result.diagnostics[0].code == "SHL105");
     CHECK(Run("run 'open").result.diagnostics[0].code == "SHL101");
     CHECK(Run("if then fi )(").result.diagnostics[0].code == "SHL101");
   }
@@ -487,6 +489,7 @@ TEST_SUITE("shell-findings") {
          "#SBATCH --nodes=2 --gres=gpu:4\nsrun torchrun --nnodes 2 --nproc_per_node 8 "
          "pretrain_gpt.py",
          "SHL203 2:43"},
+        {"a step of one node", "#SBATCH -N 2\nsrun -N 1 python pretrain_gpt.py", ""},
         {"agreeing",
          "#SBATCH -N 2\n#SBATCH --gpus-per-node=8\nsrun torchrun --nnodes $SLURM_NNODES "
          "--nproc_per_node 8 pretrain_gpt.py",

@@ -126,6 +126,13 @@ Truth Evaluator::run_script(Script& script) {
 Evaluation Evaluator::run(const Source& source) {
   Script& script = new_script(std::string(source.text()), {}, &source, normal_path(source.name()));
   files_[script.path] = &script;
+  if (const std::size_t at = source.text().find("\r\n"); at != std::string_view::npos) {
+    const std::uint32_t begin = static_cast<std::uint32_t>(at);
+    report("SHL105", "carriage-returns", Severity::warning, Verdict::violation,
+           "lines end in carriage return and newline: bash takes the carriage return for a part of "
+           "the last word",
+           {&source, begin, begin + 1}, "save the script with plain newlines");
+  }
   headers_ = std::make_shared<const std::vector<Header>>(headers_of(source));
   state_.positional_known = options_.arguments_known;
   for (const std::string& argument : options_.arguments) {

@@ -44,14 +44,15 @@ class Findings {
   const std::vector<Launch>& launches_;
   std::vector<Diagnostic> out_;
   std::set<std::pair<std::string, Location>> seen_;
+  Diagnostic dropped_;  // what a repeat is written to
 };
 
 Diagnostic& Findings::add(const char* code, const char* name, Severity severity, const Span& where,
                           std::string message, std::string help, const Launch* launch) {
-  static Diagnostic dropped;
   const Location place = where ? locate(where) : Location{};
   if (!seen_.emplace(code, place).second) {
-    return dropped;
+    dropped_ = {};
+    return dropped_;
   }
   Diagnostic found;
   found.code = code;
@@ -177,7 +178,13 @@ void Findings::batch(const Launch& launch) {
       command = &each;
     }
   }
-  if (!command || !command->headers) {
+  // A step of srun alone may well take fewer nodes than were asked for.
+  const bool torchrun =
+      std::any_of(launch.launcher.begin(), launch.launcher.end(), [](const Word& word) {
+        const std::string text = word.text();
+        return text.ends_with("torchrun") || text.starts_with("torch.distributed.");
+      });
+  if (!command || !command->headers || !torchrun) {
     return;
   }
   const auto fact = [&](std::string_view key) -> const Fact* {
