@@ -135,6 +135,8 @@ TEST_CASE("findings from the catalogue alone") {
       {"peft.dim", 8, "", ""},
       {"model.num_layers", 4, "", ""},
       {"modle.num_layers", 4, "KEY101", "did you mean `model.num_layers`?"},
+      {"dist.lazy_init", true, "KEY101", "`dist.lazy_mpu_init`"},
+      {"model.of_my_own_class", 4, "", ""},
       {"world_size", 8, "", ""},
       {"checkpoint.save", Value(), "", ""},
   };

@@ -206,6 +206,7 @@ UnknownKey describe_unknown_key(const Schema& schema, std::string_view key) {
                       : fmt::format("`{}` is called `{}` since {} {}", key, life->replacement,
                                     title, life->until);
     out.replacement = life->replacement;
+    out.note = life->note;
     out.safety = Safety::safe;
   } else if (life && !life->until.empty() &&
              *Version::parse(life->until) <= *Version::parse(schema.version())) {
@@ -322,7 +323,7 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema) {
       Diagnostic d = start("KEY101", "unknown-key", config, schema, path, *step);
       d.where = locate(config.key_place(path));
       d.message = why.message;
-      d.help = "the framework drops keys that it does not know";
+      d.help = why.note.empty() ? "the framework drops keys that it does not know" : why.note;
       add_rename(d, step->key_span, path, why);
       out.push_back(std::move(d));
       continue;

@@ -23,6 +23,7 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema);
 struct UnknownKey {
   std::string message;      // "`a.b` is not a key of Megatron-Bridge 0.7.0"
   std::string replacement;  // what to write instead, or empty
+  std::string note;         // what to know of a change, or empty
   Safety safety = Safety::unsafe;
 };
 UnknownKey describe_unknown_key(const Schema& schema, std::string_view key);

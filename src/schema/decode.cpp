@@ -286,7 +286,8 @@ SchemaVersions schema_versions(const SchemaBlob& blob) {
 
 const Schema* decoded_schema(const SchemaBlob& blob, std::size_t index) {
   static std::mutex mutex;
-  static std::map<std::pair<const SchemaBlob*, std::size_t>, const Schema*> known;
+  // Never destroyed: schemas are used until the very end.
+  static auto& known = *new std::map<std::pair<const SchemaBlob*, std::size_t>, const Schema*>();
   const std::lock_guard lock(mutex);
   const Schema*& schema = known[{&blob, index}];
   if (!schema)

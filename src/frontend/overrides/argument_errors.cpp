@@ -116,7 +116,7 @@ bool ArgumentErrors::foreign(const Word& word, std::string_view flag) {
   } else if (!negative.empty()) {
     message = fmt::format("`{}` does not exist: it is on by default, and `{}` turns it off", flag,
                           negative);
-  } else {
+  } else if (suggestions_-- > 0) {
     better = meant(schema_, flag);
     if (!better.flag.empty())
       message += fmt::format("; did you mean `{}`?", better.flag);

@@ -37,6 +37,7 @@ class ArgumentErrors {
   const Schema& schema_;
   std::string script_;
   std::vector<Diagnostic>& out_;
+  int suggestions_ = 50;  // each looks through every flag; beyond that many nobody reads them
 };
 
 }  // namespace shardlint

@@ -462,7 +462,8 @@ class Run {
     std::string better;
     Safety safety = Safety::unsafe;
     std::string help;
-    if (const std::string other = other_choice(o.key); !other.empty()) {
+    if (const std::string other = searches_-- > 0 ? other_choice(o.key) : std::string();
+        !other.empty()) {
       message += fmt::format(": it is there with `{}`", other);
     } else if (life && life->old_name) {
       better = life->replacement;
@@ -476,6 +477,12 @@ class Run {
                             schema_.version());
     } else {
       better = nearest_in_tree(o.key);
+      const bool set_already = std::any_of(values_.begin(), values_.end(), [&](const Item& other) {
+        return other.parsed.key == better;
+      });
+      if (set_already) {
+        better.clear();  // then it was not meant
+      }
       if (!better.empty()) {
         message += fmt::format("; did you mean `{}`?", better);
       } else {
@@ -612,6 +619,7 @@ class Run {
   std::string name_;
   std::optional<Word> name_word_;
   bool multirun_ = false, unknown_choice_ = false;
+  int searches_ = 20;  // of other trees for a key that is not in this one
   std::vector<Item> items_, values_, added_;
   std::map<std::string, const Item*> seen_;
   std::set<const Word*> reported_;
