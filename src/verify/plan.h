@@ -87,7 +87,8 @@ struct Planned {
   std::vector<std::string> notes;  // what else a reader should know of the mapping
   std::string digest;              // of the configuration: "fnv1a64:..."; empty without one
   std::string framework;
-  Location anchor;  // of the configuration as a whole
+  Location anchor;       // of the configuration as a whole
+  int ranks_wanted = 0;  // more than there are, to exercise all of it; 0: it is enough
 };
 
 // `config` may be null: then the plan is the defaults and the wishes.

@@ -106,6 +106,10 @@ Planned plan_for(const VerifyFlags& flags, const Config* config, const Backend& 
   wishes.save = flags.save;
   wishes.seed = flags.seed;
   Planned planned = make_plan(config, wishes);
+  if (backend.name == "cpu" && flags.gpus == 0 && !job && planned.ranks_wanted > wishes.ranks) {
+    wishes.ranks = planned.ranks_wanted;  // threads cost nothing
+    planned = make_plan(config, wishes);
+  }
   Plan& plan = planned.plan;
   if (!flags.checks.empty()) {
     plan.checks = flags.checks;
