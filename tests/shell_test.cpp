@@ -272,6 +272,10 @@ TEST_SUITE("shell") {
     }
     CHECK(Run(comments + "run x").commands() == "run|x");
     CHECK_FALSE(Run("x=" + deep).result.diagnostics.empty());
+    // What is assigned while it is read, and input that is read while it is consumed.
+    CHECK(Run("A+=${A:=5}\nrun $A").commands() == "run|55");
+    CHECK(Run("declare -A M=([x]=1)\nrun ${M[${M:=x}]}").result.complete);
+    CHECK(Run("echo run x | bash").commands() == "run|x");
     Run(brackets + "y");
     Run(std::string(65534, '('));
     Run("f() { f; f; }\nf");

@@ -80,7 +80,7 @@ void Evaluator::assign(const Token& token, bool exported, bool local) {
   const bool append = text[begin - 2] == '+';
   const std::uint32_t from = token.begin + static_cast<std::uint32_t>(begin);
   const Span where = span(token.begin, token.end);
-  const Variable* const before = state_.find(name);
+  const VariablePtr before = state_.hold(name);
   const bool map = before && before->kind == Variable::Kind::map;
   Variable out;
   if (append && before) {

@@ -356,7 +356,8 @@ bool Evaluator::follow(std::vector<Field>& words, const Span& where) {
       for (const Field& field : around) {
         outside.push_back(to_word(field, notes_));
       }
-      const auto run_text = [&](const Text& text, std::size_t rest, const char* what) {
+      // The text by value: it may be the very input that is taken away below.
+      const auto run_text = [&](Text text, std::size_t rest, const char* what) {
         if (!outside.empty()) {
           around_.push_back(outside);
         }

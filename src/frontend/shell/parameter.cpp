@@ -198,7 +198,7 @@ Parameter Evaluator::special(char name, const Span& where) {
 Parameter Evaluator::subscript(Parameter value, const std::string& name, std::uint32_t begin,
                                std::uint32_t end, const Span& where) {
   const std::string_view key = script_->view(begin, end);
-  const Variable* variable = state_.find(name);
+  const VariablePtr variable = state_.hold(name);
   if (key == "@" || key == "*") {
     value.list = true;
     value.joined = key == "*";

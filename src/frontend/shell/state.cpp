@@ -170,6 +170,11 @@ const Variable* State::find(const std::string& name) const {
   return found == variables.end() || found->second->unset ? nullptr : found->second.get();
 }
 
+VariablePtr State::hold(const std::string& name) const {
+  const auto found = variables.find(name);
+  return found == variables.end() || found->second->unset ? nullptr : found->second;
+}
+
 State merge(const State& left, const State& right, const Span& condition, Notes& notes) {
   Merger merger(condition, notes);
   State out = left;

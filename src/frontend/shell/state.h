@@ -41,6 +41,8 @@ struct State {
   std::vector<std::map<std::string, VariablePtr>> hidden;
 
   const Variable* find(const std::string& name) const;  // null: nothing said, or unset
+  // The same, kept alive while something is expanded that may assign to it.
+  VariablePtr hold(const std::string& name) const;
 };
 
 // What holds after either branch. `condition` is what decided between them.
