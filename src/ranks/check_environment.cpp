@@ -83,7 +83,12 @@ void check_environment(Session& session) {
   const RankDevice mine{rank.rank, host_name(), device_facts(ordinal)};
   rank.store.set("device/" + std::to_string(rank.rank), to_json_text(mine));
   Check check{"environment", Verdict::pass, "", 0, {}, {}};
-  const double needed = static_cast<double>(expected_peak(rank, rank.plan.parallel.strategy));
+  double needed = static_cast<double>(expected_peak(rank, rank.plan.parallel.strategy));
+  if (session.wants("collectives")) {
+    for (const std::uint64_t bytes : rank.plan.collectives.sizes) {
+      needed = std::max(needed, static_cast<double>(bytes));
+    }
+  }
   const double room = static_cast<double>(mine.device.free_bytes);
   const Row memory{"free device memory, rank " + std::to_string(rank.rank),
                    room,

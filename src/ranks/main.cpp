@@ -206,7 +206,8 @@ int run_plan(const Plan& plan, const std::string& report_path) {
                            port == nullptr ? 29500 : std::atoi(port), first, plan.deadlines.start);
   }
   store->deadline = plan.deadlines.start;
-  start_watchdog(plan.deadlines.heartbeat, plan.deadlines.phase, plan.deadlines.total,
+  start_watchdog(plan.deadlines.heartbeat,
+                 {plan.deadlines.start, plan.deadlines.phase, plan.deadlines.total},
                  [&](const Hang& hang) {
                    char text[200];
                    std::snprintf(text, sizeof text, "no progress for %.1f s in %s (%s)", hang.idle,

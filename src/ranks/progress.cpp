@@ -1,5 +1,6 @@
 #include "ranks/progress.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <map>
@@ -114,7 +115,7 @@ double seconds_in(const std::string& phase) {
   return found == spent.end() ? 0 : found->second;
 }
 
-void start_watchdog(double heartbeat, double limit, double total,
+void start_watchdog(double heartbeat, const Patience& patience,
                     std::function<void(const Hang&)> on_hang) {
   stopping = false;
   watchdog = std::thread([=, on_hang = std::move(on_hang)] {
@@ -131,7 +132,11 @@ void start_watchdog(double heartbeat, double limit, double total,
         }
       }
       const double now = seconds_since_start();
-      const bool late = behind != nullptr && (now - behind->moved > limit || now > total);
+      // Joining waits for other processes to be started, which is the launcher's time.
+      const bool joining =
+          behind != nullptr && (behind->phase == "join" || behind->phase == "start");
+      const double limit = joining ? std::max(patience.start, patience.phase) : patience.phase;
+      const bool late = behind != nullptr && (now - behind->moved > limit || now > patience.total);
       const Hang hang =
           late ? Hang{who, behind->phase, behind->detail, now - behind->moved} : Hang{};
       lock.unlock();

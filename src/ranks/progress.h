@@ -27,9 +27,12 @@ struct Hang {
   std::string phase, detail;
   double idle;
 };
-// Prints `alive` every `heartbeat` seconds; calls on_hang, once, when a rank stood still for
-// `limit` seconds or the whole took `total`.
-void start_watchdog(double heartbeat, double limit, double total,
+struct Patience {
+  double start, phase, total;  // seconds: until joined, without moving on, for everything
+};
+// Prints `alive` every `heartbeat` seconds; calls on_hang, once, when a rank stood still for too
+// long or the whole took too long.
+void start_watchdog(double heartbeat, const Patience& patience,
                     std::function<void(const Hang&)> on_hang);
 void stop_watchdog();
 
