@@ -7,7 +7,7 @@ import tempfile
 
 import tap
 
-root = pathlib.Path(sys.argv[1])
+root = pathlib.Path(sys.argv[1]).resolve()
 wanted = os.environ.get('SHARDLINT_INSTALL_TESTS') == '1'
 scratch = tempfile.TemporaryDirectory()
 python = pathlib.Path(scratch.name) / 'venv' / 'bin' / 'python'
