@@ -95,6 +95,7 @@ TEST_SUITE("yaml") {
         {"a:\nnull: 3\n", "{<a>=~@2 null<null>=<3>}@0-10"},
         {"a: ~\nb: null\nc: Null # x\n", "{<a>=null<~> <b>=null<null> <c>=null<Null>}@0-20"},
         {"-\n- a:\n- null\n", "[~@1 {<a>=~@6}@4-6 null<null>]@0-13"},
+        {"? a\n:x: 1\n", "{<a>=~@3 <:x>=<1>}@0-9"},
         {"? a\n? b\n: c\n", "{<a>=~@3 <b>=<c>}@0-11"},
         // Tags and anchors are apart from the content.
         {"a: &x !!str 1\nb: *x\n*x : 2\n", "{<a>=(&x !!str)<1> <b>=*<*x> *<*x>=<2>}@0-26"},

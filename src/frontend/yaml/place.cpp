@@ -176,11 +176,17 @@ class Placer {
         fail(comma ? "YML112" : "YML100", comma ? "yaml-stray-comma" : "yaml-syntax",
              "a key is missing here", at, end);
       }
-    } else if (!frame.brackets && !frame.marked && char_at(text_, skip_gap(text_, last_)) != ':' &&
-               char_at(text_, last_ - 1) != ':') {
+    } else if (!frame.brackets && !frame.marked && !value_mark(skip_gap(text_, last_))) {
       fail("YML100", "yaml-syntax", "no ':' after this key", frame.key_begin,
            std::max(frame.key_begin, last_));
     }
+  }
+
+  // A colon that is no beginning of a plain scalar, as in ":x".
+  bool value_mark(Offset at) const {
+    const char next = char_at(text_, at + 1);
+    return char_at(text_, at) == ':' &&
+           (at + 1 >= size() || is_space(next) || (in_flow() && is_flow_indicator(next)));
   }
 
   // After the colon or dash that announces the value.
@@ -190,8 +196,9 @@ class Placer {
     }
     const Offset next = skip_gap(text_, last_);
     if (frames_.back().mapping) {
-      const char announces = frames_.back().key_next ? '?' : ':';
-      return char_at(text_, next) == announces ? next + 1 : last_;
+      const bool announced =
+          frames_.back().key_next ? char_at(text_, next) == '?' : value_mark(next);
+      return announced ? next + 1 : last_;
     }
     return !frames_.back().flow && char_at(text_, next) == '-' ? next + 1 : last_;
   }
