@@ -54,7 +54,7 @@ Value recorded_value(const json& value) {
       text = text.substr(1, text.size() - 2);
       text = text.substr(text.rfind('.') + 1);
     }
-    return text;
+    return text.starts_with("torch.") ? text.substr(6) : text;
   }
   if (value.is_array()) {
     List out;

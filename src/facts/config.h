@@ -71,6 +71,9 @@ class Config {
 
   std::string framework, instance, base;
   bool closed = false;
+  // Closed by the user's word although something else completes it (an override file): findings
+  // that hang on defaults alone are not this file's business.
+  bool partial = false;
   Span anchor;
   std::map<std::string, Span> sections;
 

@@ -61,7 +61,9 @@ void add_unit(ReadFile& out, Facts facts, const Options& options) {
   Unit unit;
   unit.version = target_version(options, framework);
   Facts last = overlay(options, framework);
+  const bool partial = !facts.closed;
   unit.config = merge({std::move(facts), std::move(last)});
+  unit.config.partial = partial && unit.config.closed;
   if (options.world == Options::World::open) {
     unit.config.closed = false;
   }

@@ -181,6 +181,11 @@ void apply(const Rewrite& rewrite, State& state) {
 
 // In a fragment, a step matters when the fragment (or an earlier step) has set a key it reads.
 bool relevant(const ProgramStep& step, const State& state) {
+  if (step.check && state.config().partial) {
+    return std::any_of(step.keys.begin(), step.keys.end(), [&](std::string_view key) {
+      return state.is_written(key) && !is_machine_fact(key);
+    });
+  }
   return state.world() == World::closed ||
          std::any_of(step.keys.begin(), step.keys.end(), [&](std::string_view key) {
            const Entry* entry = state.config().find(key);

@@ -12,6 +12,18 @@ namespace {
 
 constexpr int let_depth_limit = 16;
 
+// What a recipe always brings along: an override file of Megatron-Bridge never runs on the class's
+// placeholder values.
+bool comes_with_the_model(std::string_view key) {
+  constexpr std::array names = {"model.num_layers",          "model.hidden_size",
+                                "model.num_attention_heads", "model.num_query_groups",
+                                "model.ffn_hidden_size",     "model.kv_channels",
+                                "model.num_moe_experts",     "model.vocab_size",
+                                "model.moe_ffn_hidden_size", "model.bf16",
+                                "model.params_dtype",        "optimizer.bf16"};
+  return std::find(names.begin(), names.end(), key) != names.end();
+}
+
 Unknown of_type(const KeyType& type, std::span<const std::string_view> choices) {
   Unknown out{Reason::absent, "", {}, !type.optional, {}};
   if (type.kind == Kind::boolean) {
@@ -105,6 +117,10 @@ Value State::absent(std::string_view name) {
                    std::string(name));
   }
   const Key* key = schema_.find(name);
+  if (schema_.framework() == "megatron-bridge" && (config_.partial || world_ != World::closed) &&
+      comes_with_the_model(name)) {
+    return unknown(Reason::opaque, std::string(name));
+  }
   if (world_ == World::open) {
     Unknown out =
         key ? of_type(key->type, key->choices) : Unknown{Reason::absent, "", {}, false, {}};
@@ -139,13 +155,39 @@ Value State::is_instance(std::string_view key, std::string_view class_name) {
   }
   const std::string* text = type.if_string();
   if (!text) {
-    return world_ == World::closed ? Value(false)
-                                   : unknown(Reason::absent, std::string(key) + "._type");
+    return config_.has_prefix(key) && !schema_.section_classes(key).empty()
+               ? likely_instance(key, class_name)
+           : world_ == World::closed ? Value(false)
+                                     : unknown(Reason::absent, std::string(key) + "._type");
   }
   // "core." marks Megatron-Core's class where Megatron-Bridge has one of the same name.
   const std::string_view plain_name =
       text->starts_with("core.") ? std::string_view(*text).substr(5) : std::string_view(*text);
   return plain_name == class_name || schema_.is_a(plain_name, class_name);
+}
+
+Value State::likely_instance(std::string_view section, std::string_view class_name) const {
+  std::vector<std::string> fields;
+  for (const std::string& key : config_.keys()) {
+    if (key.size() > section.size() && key.starts_with(section) && key[section.size()] == '.' &&
+        is_written(key)) {
+      const std::string_view rest = std::string_view(key).substr(section.size() + 1);
+      fields.emplace_back(rest.substr(0, rest.find('.')));
+    }
+  }
+  bool some = false, all = true;
+  for (const std::string_view name : schema_.section_classes(section)) {
+    const ClassInfo* info = schema_.find_class(name);
+    const bool fits = info && std::all_of(fields.begin(), fields.end(), [&](const auto& field) {
+                        return schema_.field(*info, field) != nullptr;
+                      });
+    if (fits) {
+      const bool is = info->name == class_name || schema_.is_a(info->name, class_name);
+      some = some || is;
+      all = all && is;
+    }
+  }
+  return some == all ? Value(some) : unknown(Reason::absent, std::string(section) + "._type");
 }
 
 bool State::is_written(std::string_view key) const {

@@ -50,6 +50,9 @@ class State final : public Scope {
  private:
   Value plain(std::string_view name);  // one spelling
   Value absent(std::string_view name);
+  // Whether every class that the section could be, judging by the fields set in it, is a
+  // `class_name`; unknown when some are.
+  Value likely_instance(std::string_view section, std::string_view class_name) const;
 
   Config& config_;
   const Schema& schema_;
