@@ -170,8 +170,14 @@ void CaseReader::close_environment(const json& record, Config& config) {
 
 void CaseReader::read_megatron_lm(const json& record, RecordedCase& out) {
   std::vector<Word> words;
+  // The recorder stopped before values are taken from a checkpoint.
+  bool from_checkpoint = false;
   for (const json& word : record["argv"]) {
-    words.push_back(literal_word(word.get<std::string>()));
+    if (word == "--use-checkpoint-args") {
+      from_checkpoint = true;
+    } else {
+      words.push_back(literal_word(word.get<std::string>()));
+    }
   }
   const ArgumentList list =
       read_argument_list(words, {std::string(schema_->version()), "pretrain_gpt.py"});
@@ -182,6 +188,13 @@ void CaseReader::read_megatron_lm(const json& record, RecordedCase& out) {
   }
   for (const Fact& fact : list.facts.facts) {
     set(out.config, fact.key, fact.value);
+  }
+  if (from_checkpoint) {
+    set(out.config, "use_checkpoint_args", true);
+  }
+  for (const char* package :
+       {"nvidia_resiliency_ext", "torch_memory_saver", "multistorageclient"}) {
+    set(out.config, fmt::format("software.{}_installed", package), false);
   }
   set(out.config, "world_size", recorded_value(record["world_size"]));
   set(out.config, "device.compute_capability", recorded_value(record["arch"]));

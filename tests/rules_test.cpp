@@ -116,6 +116,8 @@ TEST_SUITE("rules") {
              Row{"x and False", "false"},
              Row{"False and x", "false"},
              Row{"x or True", "true"},
+             Row{"(x or 1) == 1", "?"},
+             Row{"(x or []) == []", "?"},
              Row{"x or False", "?"},
              Row{"x if x else 1", "?"},
              Row{"1 if x else 1", "1"},

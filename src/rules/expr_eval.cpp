@@ -179,10 +179,21 @@ class Evaluator {
     }
     const Value right_truth = truth(right);
     if (!right_truth.is_unknown() && truthy(right_truth) == decider) {
-      return decider;
+      return right.if_bool() ? Value(decider) : fallback(left, right, decider);
     }
     // Either way the statement does not hold: false and undefined are both "no violation".
     return is_undefined(right) && !decider ? right : left_truth;
+  }
+
+  // `unknown or 1`: one of the left values that do not give way to the right one, or the right one.
+  static Value fallback(const Value& left, const Value& right, bool decider) {
+    Unknown out = *left.if_unknown();
+    std::erase_if(out.domain, [&](const Value& v) { return truthy(v) != decider; });
+    if (!out.domain.empty()) {
+      out.domain.push_back(right);
+    }
+    out.not_null = decider && !right.is_null();
+    return out;
   }
 
   static Value equal(const Value& a, const Value& b) {
