@@ -108,7 +108,7 @@ std::string outcome(const RuleSet& rules, const Rule& rule, const Example& examp
 std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) {
   std::vector<ExampleResult> out;
   for (const Example& example : rule.examples) {
-    ExampleResult result{fmt::format("{}/{}", rule.id, example.id), false, ""};
+    ExampleResult result{fmt::format("{}/{}", rule.id, example.id), false, "", false};
     const std::string got = outcome(rules, rule, example);
     result.passed = got == example.expect;
     if (!result.passed) {
@@ -124,9 +124,9 @@ std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) 
                    (e.case_id.empty() || e.case_id == check.id);
           });
       if (!there) {
-        out.push_back(
-            {fmt::format("{}/{}/{}", rule.id, check.id, wanted), false,
-             fmt::format("the case has no example that must {} ({})", wanted, rule.name)});
+        out.push_back({fmt::format("{}/{}/{}", rule.id, check.id, wanted), false,
+                       fmt::format("the case has no example that must {} ({})", wanted, rule.name),
+                       true});
       }
     }
   }
@@ -146,7 +146,7 @@ std::vector<ExampleResult> run_mutants(const RuleSet& rules, const Rule& rule) {
               return outcome(rules, changed, example) != example.expect;
             });
         out.push_back({fmt::format("{}/{}/{}", rule.id, rule.cases[i].id, mutant.what), noticed,
-                       noticed ? "" : "no example notices"});
+                       noticed ? "" : "no example notices", false});
       }
     }
   }

@@ -12,6 +12,7 @@ struct ExampleResult {
   std::string name;  // CKP104/b1
   bool passed = false;
   std::string problem;  // what came instead
+  bool demand = false;  // not an example but one that should be there
 };
 
 // Every example of a rule, and the demands on the set: each case has a failing and a passing
