@@ -1,0 +1,41 @@
+"""Agreement with recorded verdicts of upstream's own code must not fall below what was reached.
+
+usage: agreement.py CONFORMANCE RECORDS
+"""
+import pathlib
+import subprocess
+import sys
+
+# record -> figure -> (at least, at most)
+DEMANDS = {
+    'megatron-lm-d98e8a64.jsonl.gz': {
+        'flagged_at_anchor_percent': (99, 100), 'false_errors': (0, 0), 'parse_missed': (0, 0)},
+    'megatron-bridge-067f987.jsonl.gz': {
+        'flagged_at_anchor_percent': (98, 100), 'false_errors': (0, 0),
+        'rewrite_precision_percent': (95, 100)},
+}
+
+
+def figures(program, record):
+    out = subprocess.run([program, record, '--list', '0'], capture_output=True, text=True, check=True)
+    rows = dict(line.split(': ', 1) for line in out.stdout.splitlines() if ': ' in line)
+    got = {name: float(value) for name, value in rows.items()}
+    got['parse_missed'] = got['rejected_at_parse'] - got['flagged_at_parse']
+    return got
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    count, failed = 0, False
+    for record, demands in DEMANDS.items():
+        got = figures(program, str(folder / record))
+        for name, (least, most) in demands.items():
+            count += 1
+            ok = least <= got[name] <= most
+            failed = failed or not ok
+            print(f"{'ok' if ok else 'not ok'} {count} - {record} {name}: {got[name]:g}")
+    print(f'1..{count}')
+    return failed
+
+
+sys.exit(main())
