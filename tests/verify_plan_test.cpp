@@ -296,4 +296,35 @@ TEST_SUITE("verify") {
     const Written off("verl", {{use, true}, {overlap, false}});
     CHECK_FALSE(make_plan(&off.config, Wishes{}).plan.overlap_grad_reduce);
   }
+  TEST_CASE("what the trainer leaves out after all is not called exercised") {
+    const Written written("megatron-lm", {{"use_megatron_fsdp", true},
+                                          {"num_distributed_optimizer_instances", 2},
+                                          {"outer_dp_sharding_strategy", "optim"},
+                                          {"env.CUDA_DEVICE_MAX_CONNECTIONS", "8"}});
+    Wishes wishes;
+    wishes.ranks = 4;
+    Planned planned = make_plan(&written.config, wishes);
+    CHECK_FALSE(planned.data_parallel_only);
+    Report report;
+    report.not_exercised = {{"max_connections 8", "no launch queues"}};
+    take_back(report, planned);
+    CHECK_FALSE(planned.data_parallel_only);
+    CHECK(find(planned, "env.CUDA_DEVICE_MAX_CONNECTIONS")->use == Use::not_exercised);
+    report.not_exercised = {{"outer_strategy optim", "whole state in every replica"}};
+    take_back(report, planned);
+    CHECK(planned.data_parallel_only);
+    CHECK(find(planned, "outer_dp_sharding_strategy")->how == "whole state in every replica");
+  }
+  TEST_CASE("a value that upstream's steps leave open is taken as written, and it is said") {
+    const Source source("a.yaml", "overlap_grad_reduce: true");
+    Config config;
+    config.framework = "megatron-bridge";
+    const Span span{&source, 0, 19};
+    config.set("ddp.overlap_grad_reduce", {true, Origin::set, span, span, ""});
+    config.set("ddp.overlap_grad_reduce",
+               {unknown(Reason::branch, "comm_overlap"), Origin::rewritten, {}, {}, "step"});
+    const Planned planned = make_plan(&config, Wishes{});
+    CHECK(planned.plan.overlap_grad_reduce);
+    CHECK(find(planned, "ddp.overlap_grad_reduce")->how.starts_with("(as written;"));
+  }
 }

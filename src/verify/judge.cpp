@@ -190,6 +190,50 @@ Location place_of(std::string_view check, const Planned& planned) {
   return planned.anchor;
 }
 
+void take_back(const Report& report, Planned& planned) {
+  struct Row {
+    std::string_view plan;  // the plan's name of it
+    std::vector<std::string_view> keys;
+    bool limits;
+  };
+  static const std::vector<Row> rows = {
+      {"outer_size",
+       {"num_distributed_optimizer_instances", "dp_replicate_size", "data_parallel_replicate_size",
+        "fsdp_size"},
+       true},
+      {"outer_strategy", {"outer_dp_sharding_strategy"}, true},
+      {"expert_parallel", {"expert_model_parallel_size", "ep_size", "expert_parallel_size"}, true},
+      {"experts", {"num_experts", "num_moe_experts"}, true},
+      {"top_k", {"moe_router_topk"}, true},
+      {"strategy", {"data_parallel_sharding_strategy", "use_megatron_fsdp"}, true},
+      {"overlap_grad_reduce", {"overlap_grad_reduce"}, true},
+      {"overlap_param_gather", {"overlap_param_gather", "forward_prefetch"}, true},
+      {"double_buffer", {"fsdp_double_buffer", "megatron_fsdp_max_pool_double_buffer"}, true},
+      {"reduce_dtype", {"grad_reduce_in_bf16", "grad_reduce_in_fp32"}, true},
+      {"average_in_collective", {"average_in_collective", "ddp_average_in_collective"}, true},
+      {"max_connections", {"CUDA_DEVICE_MAX_CONNECTIONS"}, false},
+      {"asynchronous", {"async_save"}, false},
+  };
+  for (const auto& [what, why] : report.not_exercised) {
+    const std::string_view name = std::string_view(what).substr(0, what.find(' '));
+    for (const Row& row : rows) {
+      for (Setting& setting : planned.settings) {
+        const std::string_view last =
+            std::string_view(setting.key).substr(setting.key.rfind('.') + 1);
+        const bool named = std::find(row.keys.begin(), row.keys.end(), last) != row.keys.end();
+        if (row.plan == name && named && setting.use != Use::not_exercised) {
+          setting.use = Use::not_exercised;
+          setting.how = why;
+          setting.limits = row.limits;
+          planned.data_parallel_only = planned.data_parallel_only || row.limits;
+        }
+      }
+    }
+  }
+  std::stable_sort(planned.settings.begin(), planned.settings.end(),
+                   [](const Setting& a, const Setting& b) { return a.use < b.use; });
+}
+
 Judgement judge(const Launched& launched, const Report& report, const Planned& planned) {
   Judgement out;
   const Ending& ending = launched.ending;

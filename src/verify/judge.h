@@ -21,6 +21,10 @@ struct Judgement {
   int exit_code = 2;  // 0 pass, 1 fail, 2 could not be done, 77 cannot run here, 128+n interrupted
 };
 
+// Settings that the trainer, having looked at the plan, leaves out after all: they are no longer
+// exercised, whatever was hoped for.
+void take_back(const Report& report, Planned& planned);
+
 Judgement judge(const Launched& launched, const Report& report, const Planned& planned);
 
 // Where a finding of that check belongs: the settings that it tests, else the configuration.

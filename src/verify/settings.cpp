@@ -57,6 +57,12 @@ std::string_view reason_for(std::string_view key) {
   return "the trainer has no such part";
 }
 
+// What holds; where upstream's own steps leave that open, what was written.
+const Value& taken(const Entry& entry) {
+  const Step* written = entry.written();
+  return entry.value().is_unknown() && written ? written->value : entry.value();
+}
+
 bool ends_with_name(std::string_view key, std::string_view name) {
   return key == name || (key.size() > name.size() && key.ends_with(name) &&
                          key[key.size() - name.size() - 1] == '.');
@@ -108,13 +114,14 @@ const Value* Settings::known(std::initializer_list<std::string_view> names) cons
   for (const std::string_view name : names) {
     for (const std::string& key : keys_of(name)) {
       const Entry* entry = config_->find(key);
-      if (entry->value().is_unknown() || entry->value().is_null()) {
+      const Value& value = taken(*entry);
+      if (value.is_unknown() || value.is_null()) {
         continue;
       }
       if (entry->written()) {
-        return &entry->value();
+        return &value;
       }
-      fallback = fallback ? fallback : &entry->value();
+      fallback = fallback ? fallback : &value;
     }
   }
   return fallback;
@@ -123,7 +130,7 @@ const Value* Settings::known(std::initializer_list<std::string_view> names) cons
 bool Settings::is_true(std::initializer_list<std::string_view> names) const {
   for (const std::string_view name : names) {
     for (const std::string& key : keys_of(name)) {
-      const bool* value = config_->find(key)->value().if_bool();
+      const bool* value = taken(*config_->find(key)).if_bool();
       if (value && *value) {
         return true;
       }
@@ -164,7 +171,7 @@ bool Settings::is_unknown(std::initializer_list<std::string_view> names) const {
   }
   for (const std::string_view name : names) {
     for (const std::string& key : keys_of(name)) {
-      if (config_->find(key)->value().is_unknown()) {
+      if (taken(*config_->find(key)).is_unknown()) {
         return true;
       }
     }
@@ -182,7 +189,11 @@ void Settings::add(const std::string& key, Use use, std::string how, bool limits
   Setting setting{key,    written->value.text(),      use, std::move(how),
                   limits, locate(config_->place(key))};
   if (!(written->value == entry->value()) && !written->value.is_unknown()) {
-    setting.how += " (in force: " + entry->value().text() + ")";
+    setting.how += setting.how.empty() ? "" : " ";
+    setting.how +=
+        entry->value().is_unknown()
+            ? "(as written; what is in force is not known: " + entry->value().text() + ")"
+            : "(in force: " + entry->value().text() + ")";
   }
   settings_.push_back(std::move(setting));
 }

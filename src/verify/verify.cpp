@@ -303,6 +303,7 @@ int verify_configuration(const VerifyFlags& flags, const VerifyHooks& hooks) {
   }
   const Launched launched = run_trainer(flags, planned, backend, job);
   const Report report = read_report(launched.report);
+  take_back(report, planned);
   Judgement judgement = judge(launched, report, planned);
   if (!first && launched.ending.kind == Ending::Kind::finished) {
     return launched.ending.code;  // rank 0 tells
