@@ -1,6 +1,8 @@
 #include "frontend/overrides/hydra.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -49,6 +51,33 @@ struct Item {
   const Word* word;
   Override parsed;
 };
+
+// Trees of verl itself, which many commands of a run share.
+Composed composed_built_in(const Schema& schema, const std::string& root,
+                           const GroupChoices& choices, const FindTreeFile& find) {
+  std::string name = root;
+  for (const auto& [key, option] : choices.chosen) {
+    name += "\n" + key + "=" + option.text();
+  }
+  for (const auto& [key, option] : choices.appended) {
+    name += "\n+" + key + "=" + option;
+  }
+  static std::mutex mutex;
+  static std::map<std::pair<const Schema*, std::string>, std::shared_ptr<const Composed>> known;
+  constexpr std::size_t most = 100;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto at = known.find({&schema, name}); at != known.end()) {
+      return *at->second;
+    }
+  }
+  auto composed = std::make_shared<const Composed>(compose_tree(root, choices, find));
+  const std::lock_guard lock(mutex);
+  if (known.size() < most) {
+    known[{&schema, name}] = composed;
+  }
+  return *composed;
+}
 
 class Run {
  public:
@@ -217,7 +246,8 @@ class Run {
       }
       return;
     }
-    Composed composed = compose_tree(name_, choices, find_);
+    Composed composed = options_.own_files ? compose_tree(name_, choices, find_)
+                                           : composed_built_in(schema_, name_, choices, find_);
     for (const std::string& key : composed.unused) {
       unused_choice(*chosen[key], composed);
     }

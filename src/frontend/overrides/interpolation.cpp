@@ -80,7 +80,9 @@ class Resolver {
     const std::string_view resolver = trim(inside.substr(0, colon));
     const std::vector<std::string_view> arguments = split_arguments(inside.substr(colon + 1));
     if (resolver == "oc.select" && !arguments.empty()) {
-      const Resolved key = argument(arguments[0], path, depth);
+      const bool plain = arguments[0].find("${") == std::string_view::npos;
+      const Resolved key = plain ? Resolved{Value(trim(arguments[0])), nullptr, ""}
+                                 : argument(arguments[0], path, depth);
       if (const std::string* name = key.value.if_string()) {
         const std::string target = absolute(*name, path);
         const HydraNode* node = find_node(root_, target);
