@@ -196,7 +196,7 @@ constexpr FaultInfo table[] = {
     {Fault::plan_iteration, "CKD206", "plan-iteration", error,
      "the iteration that the job would load is not there"},
 };
-static_assert(std::size(table) == static_cast<std::size_t>(Fault::count_));
+static_assert(std::size(table) == static_cast<std::size_t>(Fault::count));
 
 }  // namespace
 

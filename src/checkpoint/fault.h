@@ -109,7 +109,7 @@ enum class Fault : std::uint8_t {
   plan_shape,
   plan_strictness,
   plan_iteration,
-  count_
+  count  // of the others
 };
 
 struct FaultInfo {

@@ -68,7 +68,7 @@ class Records {
               ? entry["path"].get<std::string>()
               : "";
       if (escapes(where)) {
-        add(Fault::path_escapes, path, "the path of " + name + " is \"" + where + "\"");
+        add(Fault::path_escapes, path, "a path leads out of the checkpoint: " + where);
       } else if (!stat_file(join_path(directory, where))) {
         add(Fault::file_missing, join_path(directory, where),
             name + " was saved here and is not there");

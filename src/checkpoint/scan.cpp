@@ -40,6 +40,8 @@ FloatBits layout(DType dtype) {
   }
 }
 
+// A macro, because variants for several processors cannot be made of a template.
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define DEFINE_EXTREMES(NAME, TYPE, SIGN)                                         \
   EVERY_WIDTH Extremes NAME(const std::byte* bytes, std::size_t count) {          \
     TYPE largest = 0, most = 0, least = static_cast<TYPE>(~TYPE{0});              \
@@ -58,6 +60,7 @@ DEFINE_EXTREMES(extremes8, std::uint8_t, 0x80)
 DEFINE_EXTREMES(extremes16, std::uint16_t, 0x8000)
 DEFINE_EXTREMES(extremes32, std::uint32_t, 0x80000000)
 DEFINE_EXTREMES(extremes64, std::uint64_t, 0x8000000000000000)
+// NOLINTEND(bugprone-macro-parentheses)
 
 double from_float16(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
