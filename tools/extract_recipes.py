@@ -54,7 +54,8 @@ def main():
         indices = set()
         for key, chain in one['chain'].items():
             last = chain[-1]
-            if last['origin'] == 'default':
+            if last['origin'] == 'default' or key.startswith('env.') or key == 'env_vars' and any(
+                    other.startswith('env_vars.') for other in one['chain']):
                 continue
             row = json.dumps([key, last['value']], sort_keys=True)
             indices.add(pairs.setdefault(row, len(pairs)))

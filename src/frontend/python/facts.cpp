@@ -259,6 +259,17 @@ void Emitter::environment(const Object& dict, const std::string& key, const Cell
     if (cell.write) {
       fact.note = inherited(*cell.write);
     }
+    // Exported before anything else, where the environment does not have it already.
+    Fact exported = fact;
+    exported.key = "env." + *dict.items->keys[i].text;
+    if (const bool* flag = fact.value.if_bool()) {
+      exported.value = *flag ? "True" : "False";
+    } else if (fact.value.is_number()) {
+      exported.value = fact.value.text();
+    }
+    exported.origin = Origin::environment;
+    exported.note = "exported unless the environment has it";
+    made_.push_back({order, std::move(exported)});
     made_.push_back({order, std::move(fact)});
   }
 }
@@ -373,9 +384,6 @@ void Emitter::field(const Val& owner, Name name, const std::string& key, int dep
   if (cell.value.is(Type::object) && cell.value.object->shape == Shape::dict &&
       text == "env_vars") {
     environment(*cell.value.object, key, cell);
-    if (!cell.value.object->havoc) {
-      return;
-    }
   }
   chain(cell, key, usual);
 }
@@ -454,11 +462,32 @@ void Emitter::section(const Val& object, const std::string& prefix, int depth, b
   }
 }
 
+// A model that keeps its fields in `transformer` answers for them itself.
+void Emitter::lift_transformer() {
+  constexpr std::string_view inner = "model.transformer.";
+  std::set<std::string> own;
+  for (const Ordered& one : made_) {
+    own.insert(one.fact.key);
+  }
+  const std::size_t count = made_.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!made_[i].fact.key.starts_with(inner)) {
+      continue;
+    }
+    Ordered copy = made_[i];
+    copy.fact.key = "model." + copy.fact.key.substr(inner.size());
+    if (own.count(copy.fact.key) == 0) {
+      made_.push_back(std::move(copy));
+    }
+  }
+}
+
 void Emitter::emit(const Val& configuration, Facts& facts) {
   facts_ = &facts;
   made_.clear();
   open_.clear();
   section(configuration, "", 0, true);
+  lift_transformer();
   std::stable_sort(made_.begin(), made_.end(),
                    [](const Ordered& a, const Ordered& b) { return a.order < b.order; });
   for (Ordered& one : made_) {

@@ -39,6 +39,7 @@ class Emitter {
   void field(const Val& owner, Name name, const std::string& key, int depth, bool certain);
   void chain(const Cell& cell, const std::string& key, const std::optional<Val>& usual);
   void environment(const Object& dict, const std::string& key, const Cell& cell);
+  void lift_transformer();
   void opaque_model(const Object& model, const std::string& prefix);
   std::string inherited(const Write& write) const;
   Value value_of(const Val& value, int depth = 0) const;
