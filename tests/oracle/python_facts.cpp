@@ -110,6 +110,10 @@ int main(int argc, char** argv) {
                                              {"note", fact.note}});
         } else {
           made["facts"][fact.key] = json_of(fact.value);
+          if (fact.origin == shardlint::Origin::computed &&
+              fact.note.starts_with("published configuration")) {
+            made["published"].push_back(fact.key);
+          }
         }
       }
       std::cout << made.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";

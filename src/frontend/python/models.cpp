@@ -1,6 +1,10 @@
 #include "frontend/python/models.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/strings.h"
+#include "frontend/python/shipped.h"
 
 namespace shardlint::python {
 
@@ -13,7 +17,30 @@ const Value* KnownModel::find(std::string_view field) const {
   return nullptr;
 }
 
-const KnownModel* find_model(std::string_view) {
+const KnownModel* find_model(std::string_view name) {
+  static const std::vector<KnownModel> models = [] {
+    std::vector<KnownModel> all;
+    for (std::string_view line : split(shipped_models, '\n')) {
+      if (!line.starts_with("- ")) {
+        continue;
+      }
+      const nlohmann::json row = nlohmann::json::parse(line.substr(2));
+      for (const auto& known : row["names"]) {
+        KnownModel model;
+        model.name = known.get<std::string>();
+        for (const auto& [field, value] : row["values"].items()) {
+          model.values.emplace_back(field, Value(value.get<std::int64_t>()));
+        }
+        all.push_back(std::move(model));
+      }
+    }
+    return all;
+  }();
+  for (const KnownModel& model : models) {
+    if (model.name == name) {
+      return &model;
+    }
+  }
   return nullptr;
 }
 

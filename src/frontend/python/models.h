@@ -2,6 +2,7 @@
 // Architecture of well-known public models, for the fields that a provider takes from the model's
 // own configuration file. Data: rules/models/*.yaml.
 
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -11,8 +12,8 @@
 namespace shardlint::python {
 
 struct KnownModel {
-  std::string_view name;  // as on the hub: Qwen/Qwen3-30B-A3B
-  std::vector<std::pair<std::string_view, Value>> values;
+  std::string name;  // as on the hub: Qwen/Qwen3-30B-A3B
+  std::vector<std::pair<std::string, Value>> values;
   const Value* find(std::string_view field) const;
 };
 
