@@ -96,6 +96,8 @@ TEST_SUITE("shell") {
         {"unknown arithmetic", "run $((SLURM_NNODES*8))", "run|?$((SLURM_NNODES*8))"},
         {"printed text", "run $(echo a b) \"$(printf '%s,' 1 2)\" $(seq 1 3) `echo q`",
          "run|a|b|1,2,|1|2|3|q"},
+        {"files that match", "run /d/*.bin '/d/*' x=/d/* M-*M \"/e/*\"",
+         "run|?/d/*.bin...|/d/*|x=/d/*|M-*M|/e/*"},
         {"unknown output", "run \"$(date +%s)\" $(cat /x)",
          "cat|/x\nrun|?$(date +%s)|?$(cat /x)..."},
     };
@@ -135,6 +137,7 @@ TEST_SUITE("shell") {
         {"loops",
          "for i in a b; do for j in 1 2; do [ $i$j = a2 ] && continue 2; run $i $j; done; done",
          "run|a|1\nrun|b|1\nrun|b|2"},
+        {"a loop over files", "for f in conf/*.yaml; do run $f; done", "{run|?$f...}"},
         {"arithmetic loop", "for ((i=0; i<3; i++)); do run $i; done", "run|0\nrun|1\nrun|2"},
         {"endless loop", "while true; do run x; sleep 1; done\nlater", "run|x\nsleep|1\nlater"},
         {"read",

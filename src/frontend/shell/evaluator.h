@@ -46,7 +46,7 @@ struct WordBuilder {
   bool started = false;
   bool from_expansion = true;  // all of `current` came from unquoted expansions
   bool had_list = false;
-  void finish(const Notes& notes);
+  void finish(Notes& notes);
 };
 
 class Evaluator {

@@ -14,6 +14,23 @@ bool splits_words(const Char& c) {
   return !c.has(Char::unknown) && (c.c == ' ' || c.c == '\t' || c.c == '\n');
 }
 
+// A word that bash replaces by the files it matches. Without a path in it a star is more likely
+// meant for the program (a layer pattern), and then stays as it is.
+bool is_file_pattern(const std::vector<Char>& chars) {
+  bool star = false, path = false;
+  for (const Char& c : chars) {
+    if (c.has(Char::unknown)) {
+      continue;
+    }
+    if (c.c == '=' && !star) {
+      return false;  // key=/data/*: no file has such a name
+    }
+    star = star || ((c.c == '*' || c.c == '?') && !c.has(Char::quoted));
+    path = path || c.c == '/' || c.c == '.';
+  }
+  return star && path;
+}
+
 // How a text was quoted where it was written is forgotten when it is expanded.
 void requote(Char& c, bool quoted) {
   c.flags = static_cast<std::uint8_t>(quoted ? c.flags | Char::quoted : c.flags & ~Char::quoted);
@@ -21,7 +38,7 @@ void requote(Char& c, bool quoted) {
 
 }  // namespace
 
-void WordBuilder::finish(const Notes& notes) {
+void WordBuilder::finish(Notes& notes) {
   if (!started) {
     return;
   }
@@ -40,6 +57,10 @@ void WordBuilder::finish(const Notes& notes) {
   }
   if (!current.written) {
     current.written = written;
+  }
+  if (split && is_file_pattern(chars)) {
+    current.text = notes.unknown(Reason::machine, current.text.plain(), current.written);
+    current.open = true;
   }
   if (done.size() < max_fields) {
     done.push_back(std::move(current));
