@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "base/strings.h"
+#include "diagnostics/add_ignore.h"
 #include "diagnostics/comments.h"
 #include "diagnostics/edits.h"
 
@@ -170,6 +171,39 @@ TEST_SUITE("suppress") {
     for (const auto& row : rows) {
       INFO(row.before);
       CHECK(fixed(row.before) == row.after);
+    }
+  }
+  TEST_CASE("a comment is written where it covers the finding") {
+    const struct {
+      std::string_view name, before, after;
+    } rows[] = {
+        {"f.yaml", "a: bad\n", "a: bad  # shardlint: ignore[AAA1] -- so\n"},
+        {"f.yaml", "a: bad\r\n", "a: bad  # shardlint: ignore[AAA1] -- so\r\n"},
+        {"f.yaml", "a: bad # shardlint: ignore[BBB2]\n",
+         "a: bad # shardlint: ignore[BBB2, AAA1]\n"},
+        {"f.yaml", "- k: |\n    bad\n", "# shardlint: ignore[AAA1] -- so\n- k: |\n    bad\n"},
+        {"f.sh", "x\ntorchrun \\\n  --bad \\\n  --b\n",
+         "x\n# shardlint: ignore[AAA1] -- so\ntorchrun \\\n  --bad \\\n  --b\n"},
+        {"f.sh", "# shardlint: ignore[BBB2]\ntorchrun \\\n  --bad \\\n  --b\n",
+         "# shardlint: ignore[BBB2, AAA1]\ntorchrun \\\n  --bad \\\n  --b\n"},
+        {"f.sh", "A=(\n  --bad\n)\n", "A=(\n  --bad  # shardlint: ignore[AAA1] -- so\n)\n"},
+        {"f.py", "x = f(\n    bad)\n", "x = f(\n    bad)  # shardlint: ignore[AAA1] -- so\n"},
+        {"f.py", "  x = \"\"\"\nbad\n\"\"\"\n",
+         "  # shardlint: ignore[AAA1] -- so\n  x = \"\"\"\nbad\n\"\"\"\n"},
+    };
+    for (const auto& row : rows) {
+      const Source source{std::string(row.name), std::string(row.before)};
+      Diagnostic d;
+      d.code = "AAA1";
+      const auto begin = static_cast<std::uint32_t>(row.before.find("bad"));
+      d.where = locate({&source, begin, begin + 3});
+      const std::optional<Fix> fix = ignore_comment(d, source, "so");
+      REQUIRE(fix);
+      const std::string after = apply_edits(row.before, fix->edits).text;
+      CHECK(after == row.after);
+      const std::string told = outcome(after, row.name);
+      INFO(told);
+      CHECK(told.find("AAA1:") == std::string::npos);  // and so it is quiet
     }
   }
 }

@@ -32,7 +32,10 @@ def install():
     if not wanted:
         needed()
     run(sys.executable, '-m', 'venv', python.parent.parent)
-    run(python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', root)
+    pip = (python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps')
+    # Meson as the tree was built with, so that the compiler cache spares a second compilation.
+    run(*pip, 'meson-python', 'pyproject-metadata', 'packaging')
+    run(*pip, '--no-build-isolation', root)
 
 
 def program():
