@@ -24,12 +24,11 @@ bool comes_with_the_model(std::string_view key) {
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-Unknown of_type(const KeyType& type, std::span<const std::string_view> choices) {
+Unknown of_type(const KeyType& type) {
   Unknown out{Reason::absent, "", {}, !type.optional, {}};
+  // Only booleans: upstream takes values that a list of choices does not name (None, enum members).
   if (type.kind == Kind::boolean) {
     out.domain = {false, true};
-  } else if (type.kind == Kind::choice) {
-    out.domain.assign(choices.begin(), choices.end());
   }
   if (!out.domain.empty() && type.optional) {
     out.domain.push_back(Value());
@@ -104,11 +103,25 @@ Value State::plain(std::string_view name) {
   if (const Entry* entry = config_.find(name)) {
     return entry->value();
   }
-  if (config_.has_prefix(name)) {  // a section: it is there, whatever it holds
-    const Entry* type = config_.find(std::string(name) + "._type");
-    return Map{{"_type", type ? type->value() : Value()}};
+  if (config_.has_prefix(name)) {  // a section, or a mapping given key by key
+    return section(name);
   }
   return absent(name);
+}
+
+// A section is there, whatever it holds; a free mapping (env_vars) is its entries.
+Value State::section(std::string_view name) const {
+  Map out;
+  if (const Entry* type = config_.find(std::string(name) + "._type")) {
+    out.emplace_back("_type", type->value());
+    return out;
+  }
+  for (const std::string& key : config_.keys()) {
+    if (key.size() > name.size() && key.starts_with(name) && key[name.size()] == '.') {
+      out.emplace_back(key.substr(name.size() + 1), config_.find(key)->value());
+    }
+  }
+  return out;
 }
 
 Value State::absent(std::string_view name) {
@@ -122,8 +135,7 @@ Value State::absent(std::string_view name) {
     return unknown(Reason::opaque, std::string(name));
   }
   if (world_ == World::open) {
-    Unknown out =
-        key ? of_type(key->type, key->choices) : Unknown{Reason::absent, "", {}, false, {}};
+    Unknown out = key ? of_type(key->type) : Unknown{Reason::absent, "", {}, false, {}};
     out.detail = std::string(name);
     return out;
   }

@@ -49,6 +49,7 @@ class State final : public Scope {
 
  private:
   Value plain(std::string_view name);  // one spelling
+  Value section(std::string_view name) const;
   Value absent(std::string_view name);
   // Whether every class that the section could be, judging by the fields set in it, is a
   // `class_name`; unknown when some are.
