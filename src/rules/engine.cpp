@@ -166,7 +166,10 @@ void apply(const Rewrite& rewrite, State& state) {
       after = before == after ? before : blend(when, before, after);
     }
     const bool same = before == after && state.config().find(set.target);
-    if (!same && !(before.is_unknown() && after.is_unknown())) {
+    // From one unknown to another matters only where the possible values are told.
+    const bool blurred = before.is_unknown() && after.is_unknown() &&
+                         before.if_unknown()->domain.empty() && after.if_unknown()->domain.empty();
+    if (!same && !blurred) {
       changes.emplace_back(set.target, after);
     }
   }
