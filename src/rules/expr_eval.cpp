@@ -25,17 +25,26 @@ bool holds_unknown(const Value& value) {
   return false;
 }
 
-// A bool when every value of the domain agrees (or not-null decides), else the unknown itself.
+// The answer to a question about a value that is not known. The possible values are those of the
+// value, not of the answer, and do not go along.
+Value undecided(const Value& value) {
+  Unknown out = *value.if_unknown();
+  out.domain.clear();
+  out.not_null = true;
+  return out;
+}
+
+// A bool when every value of the domain agrees, else undecided.
 template <typename Test>
 Value decide(const Value& value, Test test) {
   const Unknown& u = *value.if_unknown();
   if (u.domain.empty()) {
-    return value;
+    return undecided(value);
   }
   const bool first = test(u.domain.front());
   for (const Value& candidate : u.domain) {
     if (holds_unknown(candidate) || test(candidate) != first) {
-      return value;
+      return undecided(value);
     }
   }
   return first;
@@ -201,7 +210,7 @@ class Evaluator {
       return undefined();
     }
     if (a.is_unknown() && b.is_unknown()) {
-      return a;
+      return undecided(a);
     }
     if (a.is_unknown() || b.is_unknown()) {
       const Value& u = a.is_unknown() ? a : b;
@@ -209,7 +218,8 @@ class Evaluator {
       if (known.is_null() && u.if_unknown()->not_null) {
         return false;
       }
-      return holds_unknown(known) ? u : decide(u, [&](const Value& v) { return v == known; });
+      return holds_unknown(known) ? undecided(u)
+                                  : decide(u, [&](const Value& v) { return v == known; });
     }
     if (holds_unknown(a) || holds_unknown(b)) {
       const List *x = a.if_list(), *y = b.if_list();
@@ -236,20 +246,20 @@ class Evaluator {
       const Value& u = a.is_unknown() ? a : b;
       const Value& known = a.is_unknown() ? b : a;
       if (holds_unknown(known)) {
-        return u;
+        return undecided(u);
       }
       bool ordered = true;
       for (const Value& candidate : u.if_unknown()->domain) {
         ordered = ordered && !order(candidate, known).is_unknown();
       }
       if (!ordered) {
-        return u;
+        return undecided(u);
       }
       return decide(u, [&](const Value& v) {
         return truthy(a.is_unknown() ? test(v, known) : test(known, v));
       });
     }
-    return a.is_unknown() ? a : test(a, b);
+    return a.is_unknown() ? undecided(a) : test(a, b);
   }
 
   static Value contains(const Value& item, const Value& container) {
@@ -257,11 +267,11 @@ class Evaluator {
       return undefined();
     }
     if (container.is_unknown()) {
-      return container;
+      return undecided(container);
     }
     if (const std::string* text = container.if_string()) {
       if (item.is_unknown()) {
-        return item;
+        return undecided(item);
       }
       return item.if_string() ? Value(text->find(*item.if_string()) != std::string::npos)
                               : bad_type("only a string can be in a string");

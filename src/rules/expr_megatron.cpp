@@ -1,7 +1,9 @@
 #include "rules/expr_megatron.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/strings.h"
 #include "rules/expr_builtins.h"
@@ -11,43 +13,57 @@ namespace {
 
 constexpr std::size_t expansion_limit = 100'000;
 
-// `x*3` and `(xy|)*2` written out; commas dropped. Repetitions are not nested upstream.
+// The count after a `*` at `at`, which moves past it; 1 when there is none, nothing for a bad one.
+std::optional<std::size_t> repetitions(std::string_view text, std::size_t& at, std::size_t unit) {
+  if (at >= text.size() || text[at] != '*') {
+    return 1;
+  }
+  const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
+  const auto count = to_integer(text.substr(at + 1, end - at - 1));
+  if (!count || *count < 0 || *count > static_cast<long long>(expansion_limit) ||
+      unit * static_cast<std::size_t>(*count) > expansion_limit) {
+    return {};
+  }
+  at = end;
+  return static_cast<std::size_t>(*count);
+}
+
+// One pass: brackets (which may hold `x*3`) first, single symbols afterwards, as upstream does.
+std::optional<std::string> expand(std::string_view text, bool brackets) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t size = 1;
+    std::string_view unit = text.substr(at, 1);
+    if (brackets && unit == "(") {
+      const std::size_t close = text.find(')', at);
+      if (close == std::string_view::npos) {
+        return {};
+      }
+      unit = text.substr(at + 1, close - at - 1);
+      size = close + 1 - at;
+    }
+    const bool repeats = !brackets || size > 1;
+    at += size;
+    const auto times = repeats ? repetitions(text, at, unit.size()) : std::optional<std::size_t>(1);
+    if (!times || out.size() > expansion_limit) {
+      return {};
+    }
+    for (std::size_t i = 0; i < *times; ++i) {
+      out += unit;
+    }
+  }
+  return out;
+}
+
+// `x*3` and `(xy|)*2` written out; commas dropped.
 Value expand_layout(const Value& argument) {
   const std::string* given = argument.if_string();
   if (!given) {
     return argument.is_null() ? undefined() : bad_type("not a layout");
   }
-  const std::string text = replace_all(*given, ",", "");
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    std::string unit(1, text[at++]);
-    if (unit == "(") {
-      const std::size_t close = text.find(')', at);
-      if (close == std::string::npos) {
-        return bad_type("a bracket of the layout is not closed");
-      }
-      unit = text.substr(at, close - at);
-      at = close + 1;
-    }
-    std::size_t times = 1;
-    if (at < text.size() && text[at] == '*') {
-      const std::size_t end = std::min(text.find_first_not_of("0123456789", at + 1), text.size());
-      const auto count = to_integer(std::string_view(text).substr(at + 1, end - at - 1));
-      if (!count || *count < 0 ||
-          unit.size() * static_cast<std::size_t>(*count) > expansion_limit) {
-        return bad_type("a repetition of the layout has no usable count");
-      }
-      times = static_cast<std::size_t>(*count);
-      at = end;
-    }
-    for (std::size_t i = 0; i < times; ++i) {
-      out += unit;
-    }
-    if (out.size() > expansion_limit) {
-      return bad_type("the layout is too long");
-    }
-  }
-  return out;
+  const auto flat = expand(replace_all(*given, ",", ""), true);
+  const auto text = flat ? expand(*flat, false) : std::nullopt;
+  return text ? Value(*text) : bad_type("a layout that cannot be written out");
 }
 
 // Stages of a layout, pipeline times virtual ones; a list of lists has one item a stage.
