@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <thread>
 
 #include <fmt/format.h>
@@ -32,15 +33,27 @@ std::optional<checkpoint::ResumePoint> resume_point(const Options& options) {
                                     : std::optional<checkpoint::ResumePoint>(options.checkpoint);
 }
 
+void append(std::vector<Diagnostic>& to, std::vector<Diagnostic> from) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
 // The rules' findings, then those of the configuration in force against the checkpoint.
 std::vector<Diagnostic> findings(const Unit& unit, const RuleBook& book,
                                  const std::optional<checkpoint::ResumePoint>& resume) {
   Config after;
   std::vector<Diagnostic> out = judge(unit, book, resume ? &after : nullptr);
   if (resume) {
-    for (Diagnostic& d : resume->check(after.framework.empty() ? unit.config : after)) {
-      out.push_back(std::move(d));
-    }
+    append(out, resume->check(after.framework.empty() ? unit.config : after));
+  }
+  return out;
+}
+
+// What reading found, then what is found in each configuration.
+std::vector<Diagnostic> judge_all(ReadFile& read, const RuleBook& book,
+                                  const std::optional<checkpoint::ResumePoint>& resume) {
+  std::vector<Diagnostic> out = std::move(read.diagnostics);
+  for (const Unit& unit : read.units) {
+    append(out, findings(unit, book, resume));
   }
   return out;
 }
@@ -52,12 +65,7 @@ FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
   Sources sources;
   ReadFile read = read_file(file, std::move(text), sources, disk, options);
   out.linted = !read.framework.empty();
-  out.diagnostics = std::move(read.diagnostics);
-  for (const Unit& unit : read.units) {
-    for (Diagnostic& d : findings(unit, book, resume)) {
-      out.diagnostics.push_back(std::move(d));
-    }
-  }
+  out.diagnostics = judge_all(read, book, resume);
   if (const Source* source = sources.find(file.path); source && out.linted) {
     book.keep_selected(out.diagnostics);
     obey_comments(*source, book, options, out.diagnostics, out.suppressed);
@@ -71,6 +79,15 @@ MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
     disk.write(path, text);
   }
   return disk;
+}
+
+void take(Result& result, const std::string& path, FileResult file) {
+  (file.linted ? result.files : result.skipped) += 1;
+  if (file.linted) {
+    result.linted.push_back(path);
+  }
+  append(result.diagnostics, std::move(file.diagnostics));
+  std::move(file.suppressed.begin(), file.suppressed.end(), std::back_inserter(result.suppressed));
 }
 
 void finish(Result& result, const RuleBook& book) {
@@ -121,13 +138,7 @@ Result lint(std::span<const std::string> paths, const Options& options) {
       out.errors.push_back({found.files[i].path, file.failure});
       continue;
     }
-    (file.linted ? out.files : out.skipped) += 1;
-    if (file.linted) {
-      out.linted.push_back(found.files[i].path);
-    }
-    std::move(file.diagnostics.begin(), file.diagnostics.end(),
-              std::back_inserter(out.diagnostics));
-    std::move(file.suppressed.begin(), file.suppressed.end(), std::back_inserter(out.suppressed));
+    take(out, found.files[i].path, std::move(file));
   }
   finish(out, book);
   return out;
@@ -139,14 +150,8 @@ Result lint(std::string_view name, std::string_view text, const Options& options
   const RealDisk real;
   const MemoryDisk disk = disk_with_unsaved(options, real);
   const FoundFile file{std::string(name), kind_of(name, text), true};
-  FileResult result = lint_file(file, std::string(text), disk, book, resume, options);
   Result out;
-  (result.linted ? out.files : out.skipped) += 1;
-  if (result.linted) {
-    out.linted.push_back(file.path);
-  }
-  out.diagnostics = std::move(result.diagnostics);
-  out.suppressed = std::move(result.suppressed);
+  take(out, file.path, lint_file(file, std::string(text), disk, book, resume, options));
   finish(out, book);
   return out;
 }
@@ -158,12 +163,7 @@ Result lint_arguments(std::span<const std::string> arguments, const Options& opt
   ReadFile read = read_arguments(arguments, sources, options);
   Result out;
   out.files = 1;
-  out.diagnostics = std::move(read.diagnostics);
-  for (const Unit& unit : read.units) {
-    for (Diagnostic& d : findings(unit, book, resume)) {
-      out.diagnostics.push_back(std::move(d));
-    }
-  }
+  out.diagnostics = judge_all(read, book, resume);
   finish(out, book);
   return out;
 }

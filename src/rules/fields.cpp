@@ -79,10 +79,6 @@ std::vector<std::string_view> Fields::texts(std::string_view name) {
   return out;
 }
 
-bool Fields::flag(std::string_view name, bool otherwise) {
-  return choice(name, {"false", "true"}, otherwise ? 1 : 0) == 1;
-}
-
 std::size_t Fields::choice(std::string_view name, std::initializer_list<std::string_view> choices,
                            std::size_t otherwise) {
   const yaml::Node* found = child(name);

@@ -26,7 +26,6 @@ class Fields {
   std::string_view text(std::string_view name);       // kept in the pool; empty when absent
   std::string_view required_text(std::string_view name);
   std::vector<std::string_view> texts(std::string_view name);  // one or a list
-  bool flag(std::string_view name, bool otherwise);
   // One of `choices`, as its index; `otherwise` when absent.
   std::size_t choice(std::string_view name, std::initializer_list<std::string_view> choices,
                      std::size_t otherwise);

@@ -137,7 +137,7 @@ class Loader {
     rule.runtime_errors = fields.texts("runtime_errors");
     Parts parts{pool_, out_.faults};
     Label primary;
-    labels(fields, parts, primary, rule.related);
+    labels(fields, primary, rule.related);
     const yaml::Node* let = fields.child("let");
     const yaml::Node* cases = fields.required("cases");
     for (const yaml::Node* node : cases ? cases->items() : std::vector<const yaml::Node*>()) {
@@ -197,7 +197,7 @@ class Loader {
     }
   }
 
-  void labels(Fields& rule, Parts& parts, Label& primary, std::vector<Label>& related) {
+  void labels(Fields& rule, Label& primary, std::vector<Label>& related) {
     const yaml::Node* node = rule.required("labels");
     if (!node) {
       return;
@@ -209,7 +209,6 @@ class Loader {
       Fields label(*item, "a related label", pool_, out_.faults);
       related.push_back({label.texts("at"), label.required_text("text")});
     }
-    (void)parts;
   }
 
   Severity severity(Fields& fields, Severity otherwise) {
