@@ -185,7 +185,8 @@ class ItemCheck {
       }
       if (examined.without_crc) {
         ++without_crc_;
-        without_crc_file_ = expected.file;
+        // The same file whichever thread came last.
+        without_crc_file_ = std::max(without_crc_file_, expected.file);
       }
       for (const ValueRecord& value : examined.values) {
         Task task{unit.archive != none ? none : place.file,
