@@ -1,6 +1,8 @@
 #include "rules/examples.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -74,60 +76,237 @@ Config configuration(const Example& example, const Source& source) {
   return config;
 }
 
-std::string outcome(const RuleSet& rules, const Rule& rule, const Example& example) {
-  const Schema* schema = Schema::get(example.framework, example.version);
-  if (!schema) {
-    return "no such framework";
+bool touches(std::string_view a, std::string_view b) {
+  const auto inside = [](std::string_view section, std::string_view key) {
+    return key.size() > section.size() && key.starts_with(section) && key[section.size()] == '.';
+  };
+  return a == b || inside(a, b) || inside(b, a);
+}
+
+// The program without the rewrites that no later check can feel.
+void slice(Program& program) {
+  std::set<std::string_view> felt;
+  std::vector<ProgramStep> kept;
+  for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+    const auto is_felt = [&](const FixEdit& set) {
+      return std::any_of(felt.begin(), felt.end(),
+                         [&](std::string_view key) { return touches(key, set.target); });
+    };
+    if (step->rewrite &&
+        std::none_of(step->rewrite->sets.begin(), step->rewrite->sets.end(), is_felt)) {
+      continue;
+    }
+    felt.insert(step->keys.begin(), step->keys.end());
+    kept.push_back(*step);
   }
-  RuleSet alone{rules.stages, rules.rewrites, {rule}};
-  const Program program = make_program(alone, *schema);
-  const bool has_case = std::any_of(program.steps.begin(), program.steps.end(), [&](const auto& s) {
-    return s.check && (example.case_id.empty() || s.check->id == example.case_id);
-  });
-  if (!has_case) {
-    return "not-applicable";
+  std::reverse(kept.begin(), kept.end());
+  program.steps = std::move(kept);
+}
+
+// A case as it is written: for verl, the bound copies of it.
+using Copies = std::vector<std::size_t>;
+
+// One rule with what its examples need, made once: programs and configurations.
+class Bench {
+ public:
+  Bench(const RuleSet& rules, const Rule& rule) : alone_{rules.stages, rules.rewrites, {rule}} {
+    for (const Example& example : examples()) {
+      configurations_.push_back(configuration(example, source_));
+    }
   }
-  const Source source("<example>", "");
-  const Config config = configuration(example, source);
-  const auto verdict = [&](World world) {
-    std::string worst = "pass";
-    for (const Finding& finding : run(program, config, world).findings) {
-      if (!example.case_id.empty() && finding.check->id != example.case_id) {
-        continue;
+  Bench(const Bench&) = delete;
+
+  const Rule& rule() const { return alone_.rules.front(); }
+  const std::vector<Example>& examples() const { return rule().examples; }
+
+  std::vector<Copies> cases() const {
+    std::vector<Copies> out;
+    for (std::size_t i = 0; i < rule().cases.size(); ++i) {
+      const auto same = std::find_if(out.begin(), out.end(), [&](const Copies& copies) {
+        return rule().cases[copies.front()].id == rule().cases[i].id;
+      });
+      if (same == out.end()) {
+        out.push_back({i});
+      } else {
+        same->push_back(i);
       }
-      const bool violated = finding.diagnostic.verdict == Verdict::violation;
-      worst = violated || worst == "fail" ? "fail" : "unknown";
+    }
+    return out;
+  }
+
+  // fail, pass, unknown, not-applicable.
+  std::string outcome(std::size_t example) {
+    return outcome(examples()[example], configurations_[example]);
+  }
+  std::string outcome(const Example& example) {
+    return outcome(example, configuration(example, source_));
+  }
+
+  // The outcomes of all examples with other conditions in the place of a case's own.
+  std::vector<std::string> outcomes(const Copies& copies, const std::vector<Case>& instead) {
+    const auto swap_cases = [&](bool back) {
+      for (auto& [schema, program] : programs_) {
+        for (ProgramStep& step : program.steps) {
+          for (std::size_t i = 0; i < copies.size(); ++i) {
+            const Case *own = &rule().cases[copies[i]], *other = &instead[i];
+            if (step.check == (back ? other : own)) {
+              step.check = back ? own : other;
+              break;
+            }
+          }
+        }
+      }
+    };
+    for (const Example& example : examples()) {
+      program_for(example);
+    }
+    swap_cases(false);
+    std::vector<std::string> out;
+    for (std::size_t i = 0; i < examples().size(); ++i) {
+      out.push_back(outcome(i));
+    }
+    swap_cases(true);
+    return out;
+  }
+
+ private:
+  std::string outcome(const Example& example, const Config& config) {
+    const Program* program = program_for(example);
+    if (!program) {
+      return "no such framework";
+    }
+    const auto meant = [&](const Case& check) {
+      return example.case_id.empty() || check.id == example.case_id;
+    };
+    if (std::none_of(program->steps.begin(), program->steps.end(),
+                     [&](const ProgramStep& step) { return step.check && meant(*step.check); })) {
+      return "not-applicable";
+    }
+    std::string worst = "pass";
+    const World world = config.closed ? World::closed : World::open;
+    for (const Finding& finding : run(*program, config, world).findings) {
+      if (meant(*finding.check)) {
+        const bool violated = finding.diagnostic.verdict == Verdict::violation;
+        worst = violated || worst == "fail" ? "fail" : "unknown";
+      }
     }
     return worst;
+  }
+
+  Program* program_for(const Example& example) {
+    const Schema* schema = Schema::get(example.framework, example.version);
+    if (!schema) {
+      return nullptr;
+    }
+    const auto [it, fresh] = programs_.try_emplace(schema);
+    if (fresh) {
+      it->second = make_program(alone_, *schema);
+      slice(it->second);
+    }
+    return &it->second;
+  }
+
+  RuleSet alone_;
+  Source source_{"<example>", ""};
+  std::map<const Schema*, Program> programs_;
+  std::vector<Config> configurations_;  // of the examples
+};
+
+bool is_for(const Example& example, const Case& check) {
+  return example.framework == check.framework &&
+         (example.case_id.empty() || example.case_id == check.id);
+}
+
+// A case whose requirement never holds fails wherever `when` is true.
+bool passes_where_concerned(Bench& bench, const Copies& copies) {
+  static Pool pool;
+  static const Expr never = parse_expr("false", {}, {}, pool).expr;
+  std::vector<Case> instead;
+  for (const std::size_t copy : copies) {
+    instead.push_back(bench.rule().cases[copy]);
+    instead.back().require = never;
+  }
+  const auto got = bench.outcomes(copies, instead);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const Example& example = bench.examples()[i];
+    if (example.expect == "pass" && is_for(example, instead.front()) && got[i] == "fail") {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The example as a fragment with one thing less, for each thing.
+std::vector<Example> fragments(const Example& example) {
+  std::vector<Example> out;
+  const auto without = [&](auto list, std::size_t begin, std::size_t end) {
+    out.push_back(example);
+    out.back().closed = false;
+    auto& changed = out.back().*list;
+    changed.erase(changed.begin() + static_cast<std::ptrdiff_t>(begin),
+                  changed.begin() + static_cast<std::ptrdiff_t>(end));
   };
-  return verdict(config.closed ? World::closed : World::open);
+  for (std::size_t begin = 0, end = 0; begin < example.argv.size(); begin = end) {
+    for (end = begin + 1; end < example.argv.size() && !example.argv[end].starts_with("--");) {
+      ++end;
+    }
+    without(&Example::argv, begin, end);
+  }
+  for (std::size_t i = 0; i < example.values.size(); ++i) {
+    without(&Example::values, i, i + 1);
+  }
+  for (std::size_t i = 0; i < example.env.size(); ++i) {
+    without(&Example::env, i, i + 1);
+  }
+  return out;
+}
+
+bool can_be_unknown(Bench& bench, const Case& check) {
+  return std::any_of(bench.examples().begin(), bench.examples().end(), [&](const Example& example) {
+    if (example.expect != "fail" || !is_for(example, check)) {
+      return false;
+    }
+    const auto all = fragments(example);
+    return std::any_of(all.begin(), all.end(), [&](const Example& fragment) {
+      return bench.outcome(fragment) == "unknown";
+    });
+  });
 }
 
 }  // namespace
 
 std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) {
   std::vector<ExampleResult> out;
-  for (const Example& example : rule.examples) {
+  Bench bench(rules, rule);
+  for (std::size_t i = 0; i < bench.examples().size(); ++i) {
+    const Example& example = bench.examples()[i];
     ExampleResult result{fmt::format("{}/{}", rule.id, example.id), false, "", false};
-    const std::string got = outcome(rules, rule, example);
+    const std::string got = bench.outcome(i);
     result.passed = got == example.expect;
     if (!result.passed) {
       result.problem = fmt::format("expected {}, got {} ({})", example.expect, got, rule.name);
     }
     out.push_back(std::move(result));
   }
-  for (const Case& check : rule.cases) {
-    for (const Text wanted : {"fail", "pass"}) {
-      const bool there =
-          std::any_of(rule.examples.begin(), rule.examples.end(), [&](const Example& e) {
-            return e.expect == wanted && e.framework == check.framework &&
-                   (e.case_id.empty() || e.case_id == check.id);
-          });
-      if (!there) {
-        out.push_back({fmt::format("{}/{}/{}", rule.id, check.id, wanted), false,
-                       fmt::format("the case has no example that must {} ({})", wanted, rule.name),
-                       true});
-      }
+  for (const Copies& copies : bench.cases()) {
+    const Case& check = bench.rule().cases[copies.front()];
+    const auto has = [&](Text expect) {
+      return std::any_of(bench.examples().begin(), bench.examples().end(),
+                         [&](const Example& e) { return e.expect == expect && is_for(e, check); });
+    };
+    const auto demand = [&](Text expect, std::string_view what) {
+      out.push_back({fmt::format("{}/{}/{}", rule.id, check.id, expect), false,
+                     fmt::format("the case has no example that must {} ({})", what, rule.name),
+                     true});
+    };
+    if (!has("fail")) {
+      demand("fail", "fail");
+    }
+    if (!passes_where_concerned(bench, copies)) {
+      demand("pass", "pass although `when` is true");
+    }
+    if (!has("unknown") && can_be_unknown(bench, check)) {
+      demand("unknown", "stay unknown");
     }
   }
   return out;
@@ -135,18 +314,30 @@ std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) 
 
 std::vector<ExampleResult> run_mutants(const RuleSet& rules, const Rule& rule) {
   std::vector<ExampleResult> out;
-  for (std::size_t i = 0; i < rule.cases.size(); ++i) {
+  Bench bench(rules, rule);
+  for (const Copies& copies : bench.cases()) {
     for (const bool in_when : {true, false}) {
-      const Expr& expr = in_when ? rule.cases[i].when : rule.cases[i].require;
-      for (const Mutant& mutant : mutants(expr)) {
-        Rule changed = rule;
-        (in_when ? changed.cases[i].when : changed.cases[i].require) = mutant.view();
-        const bool noticed =
-            std::any_of(rule.examples.begin(), rule.examples.end(), [&](const Example& example) {
-              return outcome(rules, changed, example) != example.expect;
-            });
-        out.push_back({fmt::format("{}/{}/{}", rule.id, rule.cases[i].id, mutant.what), noticed,
-                       noticed ? "" : "no example notices", false});
+      const auto condition = [&](Case& check) -> Expr& {
+        return in_when ? check.when : check.require;
+      };
+      std::vector<std::vector<Mutant>> changes;  // of each copy, the same in the same order
+      std::vector<Case> instead;
+      for (const std::size_t copy : copies) {
+        instead.push_back(bench.rule().cases[copy]);
+        changes.push_back(mutants(condition(instead.back())));
+      }
+      for (std::size_t m = 0; m < changes.front().size(); ++m) {
+        for (std::size_t i = 0; i < copies.size(); ++i) {
+          condition(instead[i]) = changes[i][m].view();
+        }
+        const auto got = bench.outcomes(copies, instead);
+        bool noticed = false;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+          noticed = noticed || got[i] != bench.examples()[i].expect;
+        }
+        out.push_back({fmt::format("{}/{}/{}, {}", rule.id, instead.front().id,
+                                   in_when ? "when" : "require", changes.front()[m].what),
+                       noticed, noticed ? "" : "no example notices", false});
       }
     }
   }
