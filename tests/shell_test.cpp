@@ -510,6 +510,14 @@ TEST_SUITE("shell-findings") {
         {"quotes that eval takes", "A=\"--split '99,1,0'\"\neval python pretrain_gpt.py $A", ""},
         {"comment among the lines", "python pretrain_gpt.py \\\n  --a 1 \\\n  # --b 2 \\\n  --c 3",
          "SHL207 4:3"},
+        {"status lost in a pipe", "python pretrain_gpt.py 2>&1 |\n  tee log", "SHL208 2:3"},
+        {"pipefail", "set -euo pipefail\npython pretrain_gpt.py | tee log", ""},
+        {"pipefail is not inherited", "set -o pipefail\nbash -c 'python pretrain_gpt.py | tee log'",
+         "SHL208 2:35"},
+        {"pipefail on one way", "[ -z \"$A\" ] && set -o pipefail\npython pretrain_gpt.py | tee l",
+         ""},
+        {"PIPESTATUS", "python pretrain_gpt.py | tee log\nexit ${PIPESTATUS[0]}", ""},
+        {"at the pipe's end", "cat log | python pretrain_gpt.py", ""},
         {"clean", "export NCCL_DEBUG=INFO\npython pretrain_gpt.py --load /ckpt \"$@\"", ""},
     };
     for (const Row& row : rows) {

@@ -6,12 +6,17 @@ namespace shardlint {
 
 std::string_view origin_name(Origin origin) {
   switch (origin) {
-    case Origin::default_value: return "default";
-    case Origin::set: return "set";
-    case Origin::override_value: return "override";
-    case Origin::environment: return "env";
+    case Origin::default_value:
+      return "default";
+    case Origin::set:
+      return "set";
+    case Origin::override_value:
+      return "override";
+    case Origin::environment:
+      return "env";
     case Origin::computed:
-    case Origin::rewritten: return "computed";
+    case Origin::rewritten:
+      return "computed";
   }
   return "set";
 }
@@ -62,13 +67,14 @@ Span Config::place(std::string_view key) const {
                                                                                : step->key_span;
     }
   }
-  for (std::string_view section = key; section.find('.') != std::string_view::npos;) {
-    section = section.substr(0, section.rfind('.'));
+  for (std::string_view section = key;; section = section.substr(0, section.rfind('.'))) {
     if (const auto it = sections.find(std::string(section)); it != sections.end()) {
       return it->second;
     }
+    if (section.find('.') == std::string_view::npos) {
+      return anchor;
+    }
   }
-  return anchor;
 }
 
 Span Config::key_place(std::string_view key) const {

@@ -90,6 +90,13 @@ Span Word::span() const {
   return out ? out : written;
 }
 
+Span Word::place() const {
+  const Span characters = span();
+  const bool inside = characters.source == written.source && characters.begin >= written.begin &&
+                      characters.end <= written.end;
+  return !written || !characters || inside ? characters : written;
+}
+
 Word literal_word(const Span& span) {
   Word word;
   word.written = span;

@@ -43,6 +43,9 @@ struct Word {
   // Where its characters stand if that is one run, else the word as written. For a slice of a word
   // that has no characters: an empty span at the place where they would be.
   Span span() const;
+  // Where a reader looks for the word: as span(), but a text that a variable brought from elsewhere
+  // stands where the variable is used.
+  Span place() const;
   std::size_t find(char c, std::size_t from = 0) const { return text().find(c, from); }
 };
 

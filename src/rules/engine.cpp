@@ -54,6 +54,14 @@ bool applies(Text framework, Text versions, const Schema& schema) {
   return !range || !version || range->contains(*version);
 }
 
+// A case that names no versions was read in the newest one. Where an older version lacks a key that
+// it reads, the statement was not there either.
+bool knows_keys(const ProgramStep& step, const Schema& schema, const Schema& newest) {
+  return &schema == &newest || !step.check->versions.empty() ||
+         std::all_of(step.keys.begin(), step.keys.end(),
+                     [&](std::string_view key) { return schema.find(key) || !newest.find(key); });
+}
+
 // The answer to "does the case hold": true, false, or an unknown. Undefined counts as true: the
 // statement does not apply.
 Value holds_once(const Case& check, State& state, bool* concerned = nullptr) {
@@ -210,11 +218,15 @@ bool worth_telling(const std::vector<std::string_view>& unknowns, State& state) 
 
 Program make_program(const RuleSet& rules, const Schema& schema) {
   Program program{&schema, {}};
+  const Schema& newest = *Schema::get(schema.framework());
   // At one place checks come before rewrites: a statement is judged on the values before it.
   for (const Rule& rule : rules.rules) {
     for (const Case& check : rule.cases) {
       if (applies(check.framework, check.versions, schema)) {
-        program.steps.push_back(make_step(rule, check, schema));
+        ProgramStep step = make_step(rule, check, schema);
+        if (knows_keys(step, schema, newest)) {
+          program.steps.push_back(std::move(step));
+        }
       }
     }
   }

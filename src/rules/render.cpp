@@ -135,12 +135,30 @@ std::string_view pick(const Label& label, const State& state, bool& written) {
   written = false;
   for (const Text name : label.at) {
     const std::string_view key = state.target(name);
-    if (state.is_written(key)) {
+    if (state.is_written(key) || state.config().sections.count(std::string(key))) {
       written = true;
       return key;
     }
   }
   return label.at.empty() ? std::string_view() : state.target(label.at.front());
+}
+
+bool points_at(const Diagnostic& d, const Location& where) {
+  return d.where == where || std::any_of(d.related.begin(), d.related.end(),
+                                         [&](const Note& note) { return note.where == where; });
+}
+
+// What a person wrote of the statement's other keys, where no label of the rule shows it.
+void add_other_keys(Diagnostic& d, const Label& primary, State& state) {
+  constexpr std::size_t enough = 4;
+  for (const Text name : primary.at) {
+    const std::string_view key = state.target(name);
+    const Location where = locate(state.config().place(key));
+    if (d.related.size() < enough && state.is_written(key) && !points_at(d, where)) {
+      d.related.push_back(
+          {where, fmt::format("`{}` is `{}`", spelled(key, state), state.key(key).text())});
+    }
+  }
 }
 
 void add_key(Diagnostic& d, std::string_view key, State& state) {
@@ -279,6 +297,7 @@ Finding make_finding(const Rule& rule, const Case& check, State& state, bool und
       d.related.push_back({locate(state.config().place(at)), fill(label.text, state)});
     }
   }
+  add_other_keys(d, check.primary, state);
   for (const std::string_view unknown_key : unknowns) {
     d.unknowns.push_back(unknown_input(unknown_key, state));
   }

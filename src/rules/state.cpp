@@ -24,13 +24,16 @@ bool comes_with_the_model(std::string_view key) {
   return std::find(names.begin(), names.end(), key) != names.end();
 }
 
-Unknown of_type(const KeyType& type) {
-  Unknown out{Reason::absent, "", {}, !type.optional, {}};
+// What an absent key may be. Upstream writes `x: int = None` too: a default of null says more than
+// the type.
+Unknown of_type(const KeyType& type, const Value& fallback) {
+  const bool optional = type.optional || fallback.is_null();
+  Unknown out{Reason::absent, "", {}, !optional, {}};
   // Only booleans: upstream takes values that a list of choices does not name (None, enum members).
   if (type.kind == Kind::boolean) {
     out.domain = {false, true};
   }
-  if (!out.domain.empty() && type.optional) {
+  if (!out.domain.empty() && optional) {
     out.domain.push_back(Value());
   }
   return out;
@@ -135,7 +138,8 @@ Value State::absent(std::string_view name) {
     return unknown(Reason::opaque, std::string(name));
   }
   if (world_ == World::open) {
-    Unknown out = key ? of_type(key->type) : Unknown{Reason::absent, "", {}, false, {}};
+    Unknown out =
+        key ? of_type(key->type, default_of(*key)) : Unknown{Reason::absent, "", {}, false, {}};
     out.detail = std::string(name);
     return out;
   }
@@ -157,7 +161,11 @@ Value State::absent(std::string_view name) {
   if (!key) {
     return {};
   }
-  return key->default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
+  return default_of(*key);
+}
+
+Value State::default_of(const Key& key) const {
+  return key.default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
 }
 
 Value State::is_instance(std::string_view key, std::string_view class_name) {

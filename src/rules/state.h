@@ -51,6 +51,7 @@ class State final : public Scope {
   Value plain(std::string_view name);  // one spelling
   Value section(std::string_view name) const;
   Value absent(std::string_view name);
+  Value default_of(const Key& key) const;
   // Whether every class that the section could be, judging by the fields set in it, is a
   // `class_name`; unknown when some are.
   Value likely_instance(std::string_view section, std::string_view class_name) const;

@@ -217,7 +217,7 @@ class Reader {
     Value value = scalar ? items[0] : Value(std::move(items));
     if (conditional)
       value = unknown(Reason::branch, values[0].shown(), values[0].condition);
-    const Span where = joined(values.front().span(), values.back().span());
+    const Span where = joined(values.front().place(), values.back().place());
     if (option.action == Action::append)
       value = unknown(Reason::dynamic, "a list", where);
     set(option, flag, value, where, word);
@@ -242,7 +242,7 @@ class Reader {
     const std::optional<Value> made = convert_word(option, text);
     if (!made) {
       errors_.type(flag, value, option);
-      return unknown(Reason::bad_type, text, value.span());
+      return unknown(Reason::bad_type, text, value.place());
     }
     if (!option.choices.empty()) {
       const auto same = [&](std::string_view choice) {
@@ -250,7 +250,7 @@ class Reader {
       };
       if (std::none_of(option.choices.begin(), option.choices.end(), same)) {
         errors_.choice(flag, value, option);
-        return unknown(Reason::bad_type, text, value.span());
+        return unknown(Reason::bad_type, text, value.place());
       }
     }
     return *made;
@@ -263,7 +263,7 @@ class Reader {
     Fact fact;
     fact.key = option.dest;
     fact.value = std::move(value);
-    fact.key_span = flag.span();
+    fact.key_span = flag.place();
     fact.value_span = where;
     out_.facts.facts.push_back(std::move(fact));
     if (option.dest == "yaml_cfg")

@@ -66,7 +66,7 @@ Diagnostic& ArgumentErrors::add(const char* code, const char* name, const Word& 
   d.code = code;
   d.name = name;
   d.message = std::move(message);
-  d.where = locate(at.span());
+  d.where = locate(at.place());
   d.framework = schema_.framework();
   d.framework_version = schema_.version();
   if (option) {

@@ -54,7 +54,7 @@ class Reader {
     if (text.find('=') != std::string::npos) {
       override_word(word);
     } else if (script_ == BridgeScript::training && word.known()) {
-      errors_.add("ARG106", "stray-argument", word, word.span(),
+      errors_.add("ARG106", "stray-argument", word, word.place(),
                   fmt::format("`{}` is neither a flag nor KEY=VALUE", text), "");
     }
     return at + 1;
@@ -79,13 +79,13 @@ class Reader {
     }
     if (!row) {
       if (script_ == BridgeScript::training && word.known()) {
-        errors_.add("ARG101", "unknown-flag", word, word.span(),
+        errors_.add("ARG101", "unknown-flag", word, word.place(),
                     fmt::format("run_recipe.py has no flag `{}`", name), "");
       }
       return next;
     }
     if (takes && !value) {
-      errors_.add("ARG102", "flag-without-value", word, word.span(),
+      errors_.add("ARG102", "flag-without-value", word, word.place(),
                   fmt::format("`{}` needs a value", name), "");
       return next;
     }
@@ -113,7 +113,7 @@ class Reader {
     if (value) {
       const std::optional<Value> made = converted(row, *value);
       if (!made) {
-        errors_.add("ARG103", "flag-value-type", *value, value->span(),
+        errors_.add("ARG103", "flag-value-type", *value, value->place(),
                     fmt::format("`{}` cannot be `{}`", flag.shown(), value->shown()),
                     row.writes.empty() ? std::string_view() : row.writes.front().key);
         return;
@@ -136,8 +136,8 @@ class Reader {
       if (word.conditional) {
         fact.value = unknown(Reason::branch, word.shown(), word.condition);
       }
-      fact.key_span = flag.span();
-      fact.value_span = value ? value->span() : flag.span();
+      fact.key_span = flag.place();
+      fact.value_span = value ? value->place() : flag.place();
       fact.origin = Origin::override_value;
       if (!write.value.empty()) {
         fact.note = fmt::format("written by {}", flag.shown());
@@ -199,13 +199,13 @@ class Reader {
     }
     if (!o.error.empty()) {
       const Span at = word.slice(o.error_at, o.error_at + 1).span();
-      errors_.add("HYD104", "override-syntax", word, at && at.begin < at.end ? at : word.span(),
+      errors_.add("HYD104", "override-syntax", word, at && at.begin < at.end ? at : word.place(),
                   fmt::format("`{}` is no override: {}", word.shown(), o.error), o.key);
       return;
     }
     if (o.sweep) {
       errors_.add(
-          "HYD109", "sweep-without-multirun", word, o.value_word.span(),
+          "HYD109", "sweep-without-multirun", word, o.value_word.place(),
           fmt::format("`{}` gives several values; quote it if it is one text", word.shown()),
           o.key);
       return;
@@ -231,7 +231,7 @@ class Reader {
     }
     const UnknownKey why = describe_unknown_key(schema_, o.key);
     Diagnostic& d =
-        errors_.add("HYD101", "unknown-override-key", word, o.key_word.span(), why.message, o.key);
+        errors_.add("HYD101", "unknown-override-key", word, o.key_word.place(), why.message, o.key);
     if (!why.replacement.empty()) {
       errors_.fix(d, fmt::format("Write `{}`", why.replacement), why.safety, o.key_word.span(),
                   why.replacement);
@@ -249,8 +249,8 @@ class Reader {
     Fact fact;
     fact.key = key;
     fact.value = word.conditional ? unknown(Reason::branch, word.shown(), word.condition) : value;
-    fact.key_span = o.key_word.span();
-    fact.value_span = o.value_word.span();
+    fact.key_span = o.key_word.place();
+    fact.value_span = o.value_word.place();
     fact.origin = Origin::override_value;
     if (word.env_default) {
       fact.note = "the environment may set another";

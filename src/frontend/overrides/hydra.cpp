@@ -143,7 +143,7 @@ class Run {
         } else if (flag == "--multirun" || flag == "-m") {
           multirun_ = true;
         } else if (!one_of(flag, without_value)) {
-          errors_.add("HYD104", "override-syntax", word, word.span(),
+          errors_.add("HYD104", "override-syntax", word, word.place(),
                       fmt::format("`{}` is neither a flag of Hydra nor an override", word.shown()),
                       "");
         }
@@ -156,7 +156,7 @@ class Run {
       }
       if (!parsed.error.empty()) {
         Span at = word.slice(parsed.error_at, parsed.error_at + 1).span();
-        errors_.add("HYD104", "override-syntax", word, at && at.begin < at.end ? at : word.span(),
+        errors_.add("HYD104", "override-syntax", word, at && at.begin < at.end ? at : word.place(),
                     fmt::format("`{}` is no override: {}", word.shown(), parsed.error), parsed.key);
         continue;
       }
@@ -211,7 +211,7 @@ class Run {
       }
       const std::string key = o.name();
       if (o.kind == Override::Kind::force_add) {
-        errors_.add("HYD108", "group-force-added", *item.word, o.key_word.span(),
+        errors_.add("HYD108", "group-force-added", *item.word, o.key_word.place(),
                     fmt::format("`{}` is a group of files: it can be chosen with `{}=`, not "
                                 "forced with `++`",
                                 key, key),
@@ -232,9 +232,9 @@ class Run {
         continue;
       }
       if (const auto before = chosen.find(key); before != chosen.end()) {
-        Diagnostic& d = errors_.add("HYD107", "group-chosen-twice", *item.word, item.word->span(),
+        Diagnostic& d = errors_.add("HYD107", "group-chosen-twice", *item.word, item.word->place(),
                                     fmt::format("`{}` is chosen twice", key), key);
-        d.related.push_back({locate(before->second->word->span()), "chosen here first"});
+        d.related.push_back({locate(before->second->word->place()), "chosen here first"});
         continue;
       }
       choices.chosen[key] = o.kind == Override::Kind::remove ? Value() : o.value;
@@ -278,7 +278,7 @@ class Run {
     if (near.empty()) {
       return;
     }
-    Diagnostic& d = errors_.add("HYD111", "unknown-config-name", *name_word_, name_word_->span(),
+    Diagnostic& d = errors_.add("HYD111", "unknown-config-name", *name_word_, name_word_->place(),
                                 fmt::format("verl {} has no configuration `{}`; did you mean `{}`?",
                                             schema_.version(), name_, near),
                                 "");
@@ -288,7 +288,7 @@ class Run {
   void unused_choice(const Item& item, const Composed& composed) {
     const Override& o = item.parsed;
     Diagnostic& d = errors_.add(
-        "HYD105", "group-not-in-defaults", *item.word, o.key_word.span(),
+        "HYD105", "group-not-in-defaults", *item.word, o.key_word.place(),
         fmt::format("`{}` is a group of files that `{}` does not choose from", o.name(), name_),
         o.name());
     std::vector<std::string> same;
@@ -337,7 +337,7 @@ class Run {
       list += (list.empty() ? "`" : ", `") + std::string(option) + "`";
     }
     Diagnostic& d = errors_.add(
-        "HYD103", "unknown-group-option", *item.word, o.value_word.span(),
+        "HYD103", "unknown-group-option", *item.word, o.value_word.place(),
         fmt::format("`{}` is one of {}, got `{}`", o.name(), list, o.value.text()), o.name());
     const std::string_view near = nearest(o.value.text(), known);
     if (!near.empty()) {
@@ -348,7 +348,7 @@ class Run {
   }
 
   void sweep(const Item& item) {
-    errors_.add("HYD109", "sweep-without-multirun", *item.word, item.parsed.value_word.span(),
+    errors_.add("HYD109", "sweep-without-multirun", *item.word, item.parsed.value_word.place(),
                 fmt::format("`{}` gives several values, which needs `--multirun`; quote it if it "
                             "is one text",
                             item.word->shown()),
@@ -363,7 +363,7 @@ class Run {
       return;
     }
     if (!o.package.empty()) {
-      errors_.add("HYD105", "group-not-in-defaults", *item.word, o.key_word.span(),
+      errors_.add("HYD105", "group-not-in-defaults", *item.word, o.key_word.place(),
                   fmt::format("`{}` is no group of files", o.key), o.key);
       return;
     }
@@ -425,8 +425,8 @@ class Run {
     }
     HydraNode fresh;
     fresh.origin = Origin::override_value;
-    fresh.key_span = o.key_word.span();
-    fresh.value_span = o.value_word.span();
+    fresh.key_span = o.key_word.place();
+    fresh.value_span = o.value_word.place();
     Value value = o.value;
     if (item.word->conditional) {
       value = maybe(*node, value, *item.word);
@@ -455,12 +455,12 @@ class Run {
     const Override& o = item.parsed;
     const bool there = now && (now->is_map || !now->value.is_null());
     if (!there) {
-      errors_.add("HYD106", "nothing-to-delete", *item.word, o.key_word.span(),
+      errors_.add("HYD106", "nothing-to-delete", *item.word, o.key_word.place(),
                   fmt::format("there is no `{}` to delete", o.key), o.key);
       return;
     }
     if (o.has_value && !o.value.is_unknown() && !now->is_map && !(o.value == now->value)) {
-      errors_.add("HYD106", "nothing-to-delete", *item.word, item.word->span(),
+      errors_.add("HYD106", "nothing-to-delete", *item.word, item.word->place(),
                   fmt::format("`{}` is `{}`, not `{}`, and is not deleted", o.key,
                               now->value.text(), o.value.text()),
                   o.key);
@@ -475,7 +475,7 @@ class Run {
   void exists(const Item& item) {
     const Override& o = item.parsed;
     Diagnostic& d =
-        errors_.add("HYD102", "override-key-exists", *item.word, o.key_word.span(),
+        errors_.add("HYD102", "override-key-exists", *item.word, o.key_word.place(),
                     fmt::format("`+{}` adds a key that is there already", o.key), o.key);
     Span plus = o.key_word.span();
     if (plus && plus.begin > 0 && plus.source->text(plus.begin - 1, plus.begin) == "+") {
@@ -519,7 +519,7 @@ class Run {
         help = fmt::format("write `+{}=...` if the program reads it", o.key);
       }
     }
-    Diagnostic& d = errors_.add("HYD101", "unknown-override-key", *item.word, o.key_word.span(),
+    Diagnostic& d = errors_.add("HYD101", "unknown-override-key", *item.word, o.key_word.place(),
                                 message, o.key);
     d.help = help;
     if (!better.empty()) {
@@ -589,11 +589,11 @@ class Run {
     }
     const bool same = at->second->parsed.value == item.parsed.value;
     Diagnostic& d =
-        errors_.add("HYD112", "repeated-override", *at->second->word, at->second->word->span(),
+        errors_.add("HYD112", "repeated-override", *at->second->word, at->second->word->place(),
                     fmt::format("`{}` is set again later, and the last one wins", item.parsed.key),
                     item.parsed.key);
     d.severity = same ? Severity::info : Severity::warning;
-    d.related.push_back({locate(item.word->span()), "set again here"});
+    d.related.push_back({locate(item.word->place()), "set again here"});
     at->second = &item;
   }
 
@@ -604,7 +604,7 @@ class Run {
         continue;
       }
       Diagnostic& d =
-          errors_.add("HYD110", "unknown-field", *item.word, item.parsed.key_word.span(),
+          errors_.add("HYD110", "unknown-field", *item.word, item.parsed.key_word.place(),
                       fmt::format("{}, and building it fails", field), item.parsed.key);
       const std::string near = nearest_in_tree(item.parsed.key);
       if (!near.empty() && near != item.parsed.key) {
@@ -623,8 +623,8 @@ class Run {
       }
       HydraNode node;
       node.origin = Origin::override_value;
-      node.key_span = o.key_word.span();
-      node.value_span = o.value_word.span();
+      node.key_span = o.key_word.place();
+      node.value_span = o.value_word.place();
       node.set(item.word->conditional
                    ? unknown(Reason::branch, item.word->shown(), item.word->condition)
                    : o.value);

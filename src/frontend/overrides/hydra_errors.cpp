@@ -8,7 +8,7 @@ Diagnostic& HydraErrors::add(const char* code, const char* name, const Word& wor
   d.code = code;
   d.name = name;
   d.message = std::move(message);
-  d.where = locate(at ? at : word.span());
+  d.where = locate(at ? at : word.place());
   d.framework = schema_.framework();
   d.framework_version = schema_.version();
   d.key.path = key;

@@ -18,6 +18,10 @@ bool may_vanish(const Field& field) {
 Truth Evaluator::builtin_set(const std::vector<Field>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string word = words[i].text.plain();
+    if (word.size() > 1 && word.back() == 'o' && i + 1 < words.size() &&
+        words[i + 1].text.plain() == "pipefail") {
+      state_.pipefail = word[0] == '-';
+    }
     if (word == "-a" || word == "+a" || word == "-o" || word == "+o") {
       const bool all = word.size() == 2 && word[1] == 'a';
       const bool named =

@@ -23,6 +23,7 @@ class Findings {
       batch(launch);
       not_exported(launch);
       quotes(launch);
+      exit_status(launch);
     }
     other_commands();
     cut_off();
@@ -37,6 +38,7 @@ class Findings {
   void batch(const Launch& launch);
   void not_exported(const Launch& launch);
   void quotes(const Launch& launch);
+  void exit_status(const Launch& launch);
   void other_commands();
   void cut_off();
 
@@ -295,6 +297,40 @@ void Findings::quotes(const Launch& launch) {
               "plain characters",
           "keep the words in an array and expand it as \"${ARGS[@]}\"", &launch);
     }
+  }
+}
+
+// Without pipefail a pipe has the status of its last command: a scheduler, a retry loop or `set -e`
+// takes a failed run for a good one. A script that reads PIPESTATUS knows.
+void Findings::exit_status(const Launch& launch) {
+  const Span& to = launch.piped_to;
+  if (!to || to.source->text().find("PIPESTATUS") != std::string_view::npos) {
+    return;
+  }
+  const std::string_view tool = to.text().substr(0, to.text().find_first_of(" \t\n"));
+  Diagnostic& found =
+      add("SHL208", "exit-status-lost", Severity::warning, to,
+          "the exit status is that of " + std::string(tool) +
+              ": the pipe hides that the training program failed, since pipefail is not set",
+          "put set -o pipefail before the pipe", &launch);
+  if (found.code.empty()) {
+    return;
+  }
+  found.related.push_back({locate(launch.span), "the program is started here"});
+  const std::string_view text = to.source->text();
+  if (launch.span.source != to.source) {
+    return;
+  }
+  const std::size_t newline = text.rfind('\n', launch.span.begin);
+  const std::size_t line = newline == std::string_view::npos ? 0 : newline + 1;
+  const std::string_view indent = text.substr(line, launch.span.begin - line);
+  if (indent.find_first_not_of(" \t") == std::string_view::npos) {
+    Fix fix;
+    fix.title = "set -o pipefail";
+    fix.safety = Safety::unsafe;
+    fix.edits.push_back({locate({to.source, launch.span.begin, launch.span.begin}),
+                         "set -o pipefail\n" + std::string(indent)});
+    found.fixes.push_back(std::move(fix));
   }
 }
 

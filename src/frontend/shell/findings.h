@@ -14,6 +14,7 @@ namespace shardlint::shell {
 // SHL205 variable-for-another-command  set for a command that is not the program
 // SHL206 literal-quotes             quotes that the program receives as part of a word
 // SHL207 flags-run-as-command       words that were meant for the program, cut off before it ends
+// SHL208 exit-status-lost           a pipe reports another command's status for the program's
 std::vector<Diagnostic> script_findings(const Evaluation& evaluation,
                                         const std::vector<Launch>& launches);
 

@@ -110,6 +110,7 @@ bool Evaluator::child(const std::function<void()>& body) {
   State outer = state_;
   const Flow flow = flow_;
   const auto prefix = prefix_;
+  state_.pipefail = false;  // options are not inherited
   for (auto at = state_.variables.begin(); at != state_.variables.end();) {
     at = at->second->exported || at->second->unset ? std::next(at) : state_.variables.erase(at);
   }

@@ -22,7 +22,7 @@ std::optional<std::int64_t> count_of(const std::optional<Word>& word) {
 Fact count_fact(std::string key, const Word& word) {
   Fact fact;
   fact.key = std::move(key);
-  fact.value_span = fact.key_span = word.span();
+  fact.value_span = fact.key_span = word.place();
   fact.origin = Origin::set;
   if (const auto count = count_of(word)) {
     fact.value = *count;
@@ -125,7 +125,7 @@ void add_environment(World& world, const Command& command, Launch& out) {
     fact.key = "env." + each.name;
     fact.value = each.unset ? Value() : each.value.value();
     fact.key_span = each.set_at;
-    fact.value_span = each.unset ? each.set_at : each.value.span();
+    fact.value_span = each.unset ? each.set_at : each.value.place();
     fact.origin = Origin::environment;
     if (each.value.env_default) {
       fact.note = "a default: the environment may say otherwise";
@@ -145,6 +145,7 @@ std::optional<Launch> launch_of(const Command& command) {
   out.chain = command.chain;
   out.conditional = command.conditional;
   out.condition = command.condition;
+  out.piped_to = command.piped_to;
   if (!Peeler(command.words).run(0, world, out)) {
     return std::nullopt;
   }

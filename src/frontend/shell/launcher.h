@@ -23,6 +23,7 @@ struct Launch {
   Span span;  // the command
   bool conditional = false;
   Span condition;
+  Span piped_to;         // as in Command
   std::string instance;  // "command 2" of those that launch, empty when there is one only
 };
 

@@ -195,8 +195,13 @@ Truth Evaluator::pipeline(const Statement& statement) {
   for (std::size_t i = 0; i < statement.children.size(); ++i) {
     Capture capture;
     const bool last = i + 1 == statement.children.size();
+    const std::size_t commands = out_.commands.size();
     capture_ = last ? outer : &capture;
     status = run(statement.children[i]);
+    for (std::size_t k = commands; k < out_.commands.size() && !last && !before.pipefail; ++k) {
+      out_.commands[k].piped_to =
+          span(statement.children.back().begin, statement.children.back().end);
+    }
     state_ = before;
     environment_changed_ = true;
     flow_ = Flow::none;

@@ -47,6 +47,7 @@ struct Command {
   Span span;
   bool conditional = false;
   Span condition;  // what decides whether it runs
+  Span piped_to;   // the end of the pipe that takes over its exit status; null: it counts
 };
 
 struct Options {

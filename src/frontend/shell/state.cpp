@@ -195,6 +195,7 @@ State merge(const State& left, const State& right, const Span& condition, Notes&
   for (const auto& [name, text] : right.files) {
     out.files.emplace(name, text);
   }
+  out.pipefail = left.pipefail || right.pipefail;
   if (left.directory != right.directory) {
     out.directory.clear();
   }

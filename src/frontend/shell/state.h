@@ -37,6 +37,7 @@ struct State {
   std::map<std::string, Text> files;  // written by the script: cat > job.sh <<EOF
   std::string directory;              // as seen from here; empty when unknown
   bool export_all = false;            // set -a
+  bool pipefail = false;              // set -o pipefail, on some way that leads here
   // What `local` hides, innermost function last.
   std::vector<std::map<std::string, VariablePtr>> hidden;
 
