@@ -510,7 +510,7 @@ TEST_SUITE("checkpoint") {
     // A torch_dist checkpoint saved with TP 1, 2 layers and bucketed optimizer state.
     const Folder folder;
     WritePlan plan = two_ranks();
-    using Field = std::pair<std::string, Leaf>;
+    using Field = Leaf::Entry;
     const Leaf args{Leaf::Namespace{{Field{"num_layers", {std::int64_t{2}}},
                                      Field{"hidden_size", {std::int64_t{64}}},
                                      Field{"num_attention_heads", {std::int64_t{4}}},

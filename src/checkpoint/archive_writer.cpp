@@ -231,7 +231,7 @@ void PickleWriter::object(std::string_view module, std::string_view name) {
 }
 
 void PickleWriter::leaf(const Leaf& leaf) {
-  const auto fields = [&](const std::vector<std::pair<std::string, Leaf>>& pairs) {
+  const auto fields = [&](const std::vector<Leaf::Entry>& pairs) {
     out_ += "}(";
     for (const auto& [key, value] : pairs) {
       text(key);

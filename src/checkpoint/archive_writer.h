@@ -16,6 +16,7 @@ namespace shardlint::checkpoint {
 
 // A Python value that is no tensor.
 struct Leaf {
+  struct Entry;  // a name and its leaf
   struct Tuple {
     std::vector<Leaf> of;
   };
@@ -23,14 +24,18 @@ struct Leaf {
     std::vector<Leaf> of;
   };
   struct Dict {
-    std::vector<std::pair<std::string, Leaf>> of;
+    std::vector<Entry> of;
   };
   struct Namespace {
-    std::vector<std::pair<std::string, Leaf>> of;
+    std::vector<Entry> of;
   };  // argparse.Namespace
   std::variant<std::monostate, bool, std::int64_t, double, std::string, Tuple, List, Dict,
                Namespace>
       value;
+};
+struct Leaf::Entry {
+  std::string name;
+  Leaf leaf;
 };
 
 // Emits opcodes of protocol 2 without a memo: any pickle.load and torch's weights_only reader

@@ -121,7 +121,7 @@ class Evaluator {
       return right.if_bool() ? Value(decider) : fallback(left, right, decider);
     }
     // Either way the statement does not hold: false and undefined are both "no violation".
-    return is_undefined(right) && !decider ? right : left_truth;
+    return is_undefined(right) && !decider ? right : derived(left_truth);
   }
 
   Value ternary(const Node& node) {
@@ -142,7 +142,7 @@ class Evaluator {
       out.not_null = !a.is_null() && !b.is_null();
       return out;
     }
-    return condition;
+    return derived(condition);
   }
 
   Value list(const Node& node) {
@@ -168,7 +168,7 @@ class Evaluator {
     for (unsigned i = 0; i + 1 < node.kid_count; i += 2) {
       const Value key = kid(node, i);
       if (key.is_unknown()) {
-        return key;
+        return derived(key);
       }
       out.emplace_back(key.text(), kid(node, i + 1));
     }
@@ -194,7 +194,7 @@ class Evaluator {
     }
     if (!iterable.if_list()) {
       return iterable.is_null()      ? undefined()
-             : iterable.is_unknown() ? iterable
+             : iterable.is_unknown() ? derived(iterable)
                                      : bad_type("cannot be iterated");
     }
     const auto names = split(expr_.text(node), ',');
@@ -256,7 +256,7 @@ class Evaluator {
     }
     const Value items = kid(node, 0);
     if (!items.if_list()) {
-      return items.is_unknown() ? items : bad_type("cannot be iterated");
+      return items.is_unknown() ? derived(items) : bad_type("cannot be iterated");
     }
     for (const Value& item : *items.if_list()) {
       if (!visit(item)) {
@@ -279,9 +279,9 @@ class Evaluator {
     }
     if (name == "hasattr" && node.kid_count == 2 && expr_.kid(node, 0).op == Op::key) {
       const Value field = kid(node, 1);
-      const std::string path = std::string(expr_.text(expr_.kid(node, 0))) + "." + field.text();
-      const Value value = scope_.key(path);
-      return value.is_unknown() ? value : Value(!value.is_null());
+      const Value value = scope_.field(expr_.text(expr_.kid(node, 0)), field.text());
+      return value.is_unknown() ? decide(value, [](const Value& v) { return !v.is_null(); })
+                                : Value(!value.is_null());
     }
     std::vector<Value> arguments;
     for (unsigned i = 0; i < node.kid_count; ++i) {
@@ -297,7 +297,7 @@ class Evaluator {
                                 [&](const Value& v) {
                                   return call_function(name, std::span<const Value>(&v, 1));
                                 })
-                   : argument;
+                   : derived(argument);
       }
       if (holds_unknown(argument) && name != "len") {
         return unknown(Reason::dynamic, "part of the value is not known");
@@ -346,7 +346,7 @@ class Evaluator {
     for (unsigned i = 1; i < node.kid_count; ++i) {
       arguments.push_back(kid(node, i));
       if (arguments.back().is_unknown()) {
-        return arguments.back();
+        return derived(arguments.back());
       }
     }
     const std::string_view name = expr_.text(node);

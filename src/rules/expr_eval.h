@@ -3,6 +3,7 @@
 // unknown result unless the known operands already decide.
 
 #include <functional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -16,8 +17,12 @@ namespace shardlint::rules {
 class Scope {
  public:
   virtual ~Scope() = default;
-  // The value of a key in force now. Unknown values carry their reason and domain.
+  // The value of a key in force now; `name` outlives the scope, which may keep it. Unknown values carry their reason and domain.
   virtual Value key(std::string_view name) = 0;
+  // The value of `section.field`, a name that was put together and need not outlive the call.
+  virtual Value field(std::string_view section, std::string_view name) {
+    return key(std::string(section).append(".").append(name));
+  }
   // A name bound by `let`.
   virtual Value local(std::string_view name) = 0;
   // Whether the section at `key` is an object of the class or of one derived from it.

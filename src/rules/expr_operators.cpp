@@ -82,6 +82,13 @@ Value undecided(const Value& value) {
   return out;
 }
 
+Value derived(const Value& value) {
+  Unknown out = *value.if_unknown();
+  out.domain.clear();
+  out.not_null = false;
+  return out;
+}
+
 // true, false, or the unknown.
 Value truth(const Value& value) {
   return value.is_unknown() ? decide(value, truthy) : Value(truthy(value));
@@ -213,7 +220,7 @@ Value subset(Op op, const Value& a, const Value& b) {
   }
   for (const Value* side : {&a, &b}) {
     if (!side->if_list()) {
-      return side->is_null() ? undefined() : side->is_unknown() ? *side : bad_type("not a set");
+      return side->is_null() ? undefined() : side->is_unknown() ? derived(*side) : bad_type("not a set");
     }
   }
   Value all = true;
@@ -274,7 +281,9 @@ Value set_operation(Op op, const Value& a, const Value& b) {
     return undefined();
   }
   if (holds_unknown(a) || holds_unknown(b)) {
-    return a.is_unknown() ? a : b.is_unknown() ? b : unknown(Reason::dynamic, "part of a list");
+    return a.is_unknown()   ? derived(a)
+           : b.is_unknown() ? derived(b)
+                            : unknown(Reason::dynamic, "part of a list");
   }
   if (!a.if_list() || !b.if_list()) {
     if (a.if_bool() && b.if_bool()) {
@@ -298,7 +307,7 @@ Value subscript(const Value& object, const Value& index) {
     return undefined();
   }
   if (object.is_unknown() || index.is_unknown()) {
-    return object.is_unknown() ? object : index;
+    return derived(object.is_unknown() ? object : index);
   }
   if (object.if_map()) {
     return call_method("get", object, std::span<const Value>(&index, 1));
@@ -320,7 +329,7 @@ Value subscript(const Value& object, const Value& index) {
 Value slice(const Value& object, const Value& first, const Value& last) {
   for (const Value* v : {&object, &first, &last}) {
     if (v->is_unknown()) {
-      return *v;
+      return derived(*v);
     }
   }
   const std::string* text = object.if_string();
@@ -342,7 +351,7 @@ Value slice(const Value& object, const Value& first, const Value& last) {
 
 Value attribute(const Value& object, std::string_view name) {
   if (object.is_unknown()) {
-    return object;
+    return derived(object);
   }
   if (!object.if_map()) {
     return {};  // a missing attribute reads as null

@@ -17,6 +17,10 @@ bool holds_unknown(const Value& value);
 // value, not of the answer, and do not go along.
 Value undecided(const Value& value);
 
+// What comes of a value that is not known: unknown for the same reason, and nothing more is known of
+// it. Undefined stays undefined.
+Value derived(const Value& value);
+
 // A bool when every value of the domain agrees, else undecided.
 template <typename Test>
 Value decide(const Value& value, Test test) {
@@ -37,13 +41,13 @@ Value decide(const Value& value, Test test) {
 template <typename F>
 Value map_domain(const Value& value, F f) {
   const Unknown& u = *value.if_unknown();
-  Unknown out{u.reason, u.detail, u.where, true, {}};
+  Unknown out{u.reason, u.detail, u.where, !u.domain.empty(), {}};
   for (const Value& candidate : u.domain) {
     const Value image = f(candidate);
-    if (image.is_unknown()) {
-      out.domain.clear();
-      break;
+    if (holds_unknown(image)) {
+      return derived(value);
     }
+    out.not_null = out.not_null && !image.is_null();
     out.domain.push_back(image);
   }
   return out;

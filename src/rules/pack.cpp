@@ -15,7 +15,6 @@ constexpr std::string_view magic = "shardlint-rules-1";
 // cannot drift apart.
 class Writer {
  public:
-  static constexpr bool writes = true;
   void raw(const void* data, std::size_t size) {
     bytes.append(static_cast<const char*>(data), size);
   }
@@ -54,7 +53,6 @@ class Writer {
 
 class Reader {
  public:
-  static constexpr bool writes = false;
   Reader(std::string_view bytes, std::string_view strings) : bytes_(bytes), strings_(strings) {}
   void raw(void* data, std::size_t size) {
     ensure(size <= bytes_.size() - at_, "the compiled rules end too early");

@@ -98,6 +98,10 @@ Value State::key(std::string_view name) {
   return result;
 }
 
+Value State::field(std::string_view section, std::string_view name) {
+  return key(*made_keys_.insert(fmt::format("{}.{}", section, name)).first);
+}
+
 Value State::plain(std::string_view name) {
   reads_.push_back(name);
   if (const auto it = trial.find(name); it != trial.end()) {
@@ -169,7 +173,7 @@ Value State::default_of(const Key& key) const {
 }
 
 Value State::is_instance(std::string_view key, std::string_view class_name) {
-  const Value type = plain(*type_keys_.insert(std::string(key) + "._type").first);
+  const Value type = plain(*made_keys_.insert(std::string(key) + "._type").first);
   if (type.is_unknown()) {
     return type;
   }

@@ -23,6 +23,7 @@ class State final : public Scope {
       : config_(config), schema_(schema), world_(world) {}
 
   Value key(std::string_view name) override;
+  Value field(std::string_view section, std::string_view name) override;
   Value local(std::string_view name) override;
   Value is_instance(std::string_view key, std::string_view class_name) override;
   Value written(std::string_view key) override;
@@ -61,7 +62,7 @@ class State final : public Scope {
   World world_;
   const std::vector<Let>* lets_ = nullptr;
   std::vector<std::string_view> reads_;
-  std::set<std::string> type_keys_;  // "section._type", kept for reads_
+  std::set<std::string> made_keys_;  // names put together here, kept for reads_
   int depth_ = 0;
 };
 

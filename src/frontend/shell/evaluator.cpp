@@ -7,7 +7,6 @@
 namespace shardlint::shell {
 
 constexpr std::size_t max_steps = 400000;
-constexpr int max_evaluation_depth = 150;
 constexpr std::size_t max_scripts = 2000;
 
 Evaluator::Evaluator(Sources& sources, const Disk& disk, const Options& options)
