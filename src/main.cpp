@@ -16,6 +16,8 @@ namespace {
 constexpr Command table[] = {
     {"check", run_check, "lint configurations, launch scripts and recipes"},
     {"checkpoint", checkpoint_command, "inspect, check and compare checkpoints"},
+    {"resolve", run_resolve, "every key with the value in force and where it comes from"},
+    {"diff", run_diff, "two configurations by the values in force, grouped by what they change"},
     {"explain", run_explain, "what a rule, a key or an upstream error message means"},
     {"rules", run_rules, "list the rules"},
     {"matrix", run_matrix, "which features go with which way of sharding"},

@@ -50,6 +50,24 @@ def settings_schema():
         assert 'shardlint.toml:' in shown and 'world-size         64' in shown, shown
 
 
+def effective_schemas():
+    try:
+        import jsonschema
+    except ImportError as missing:
+        raise tap.Skip(str(missing))
+    for name in ('resolve', 'diff'):
+        schema = json.loads((root / 'docs' / f'shardlint-{name}.schema.json').read_text())
+        jsonschema.Draft202012Validator.check_schema(schema)
+        for files in ([['sound-ddp.sh'], ['sound-verl.sh'], ['broken-recipe.py'],
+                       ['broken-bridge-overrides.yaml']] if name == 'resolve' else
+                      [['sound-ddp.sh', 'sound-launch.sh'], ['sound-verl.sh', 'broken-verl.sh'],
+                       ['broken-recipe.py', 'broken-bridge-overrides.yaml']]):
+            paths = [root / 'fixtures' / 'examples' / file for file in files]
+            done = run(binary, name, '--output-format', 'json', *paths, check=False)
+            assert done.returncode == (1 if name == 'diff' else 0), done.stderr
+            jsonschema.Draft202012Validator(schema).validate(json.loads(done.stdout))
+
+
 def complete(words):
     script = run(binary, 'generate-shell-completion', 'bash').stdout
     program = (script + f'\nCOMP_WORDS=({" ".join(words)})\nCOMP_CWORD={len(words) - 1}\n'
@@ -130,6 +148,7 @@ def site():
 tap.run([
     ('the documentation site has a page a rule, and no dead links', site),
     ('the settings schema, the documented example and the program agree', settings_schema),
+    ('resolve and diff write what their schemas say', effective_schemas),
     ('bash completes commands and options', bash_completion),
     ('zsh reads its completion script', lambda: other_completion('zsh', '-n')),
     ('fish reads its completion script', lambda: other_completion('fish', '--no-execute')),

@@ -23,6 +23,8 @@ int run_check(Arguments);
 int run_config(Arguments);
 int run_explain(Arguments);
 int run_matrix(Arguments);
+int run_resolve(Arguments);
+int run_diff(Arguments);
 int run_rules(Arguments);
 int run_test(Arguments);
 int run_verify(Arguments);

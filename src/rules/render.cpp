@@ -171,6 +171,36 @@ void add_key(Diagnostic& d, std::string_view key, State& state) {
                                         : "default";
 }
 
+std::vector<FixPlan> make_plans(const Rule& rule, const Case& check, State& state) {
+  std::vector<FixPlan> plans;
+  for (const FixRow& row : rule.fixes) {
+    if (!row.only.empty() && row.only != check.id) {
+      continue;
+    }
+    FixPlan plan{fill(row.title, state), row.otherwise, {}};
+    if (!row.safe.empty()) {
+      const Value safe = evaluate(row.safe, state);
+      plan.safety = !safe.is_unknown() && truthy(safe) ? Safety::safe : row.otherwise;
+    }
+    bool usable = true;
+    for (const FixEdit& edit : row.edits) {
+      const std::string_view key = state.target(edit.target);
+      Change change{std::string(key), edit.value.empty() ? Value() : evaluate(edit.value, state),
+                    edit.value.empty()};
+      usable = usable && !change.value.is_unknown() &&
+               (change.remove || state.schema().find(key) || key.starts_with("env.") ||
+                state.config().find(key));
+      plan.changes.push_back(std::move(change));
+    }
+    if (usable) {
+      plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
+}  // namespace
+
 UnknownInput unknown_input(std::string_view key, State& state) {
   UnknownInput input;
   input.key = spelled(key, state);
@@ -207,36 +237,6 @@ UnknownInput unknown_input(std::string_view key, State& state) {
   }
   return input;
 }
-
-std::vector<FixPlan> make_plans(const Rule& rule, const Case& check, State& state) {
-  std::vector<FixPlan> plans;
-  for (const FixRow& row : rule.fixes) {
-    if (!row.only.empty() && row.only != check.id) {
-      continue;
-    }
-    FixPlan plan{fill(row.title, state), row.otherwise, {}};
-    if (!row.safe.empty()) {
-      const Value safe = evaluate(row.safe, state);
-      plan.safety = !safe.is_unknown() && truthy(safe) ? Safety::safe : row.otherwise;
-    }
-    bool usable = true;
-    for (const FixEdit& edit : row.edits) {
-      const std::string_view key = state.target(edit.target);
-      Change change{std::string(key), edit.value.empty() ? Value() : evaluate(edit.value, state),
-                    edit.value.empty()};
-      usable = usable && !change.value.is_unknown() &&
-               (change.remove || state.schema().find(key) || key.starts_with("env.") ||
-                state.config().find(key));
-      plan.changes.push_back(std::move(change));
-    }
-    if (usable) {
-      plans.push_back(std::move(plan));
-    }
-  }
-  return plans;
-}
-
-}  // namespace
 
 std::string spelled(std::string_view key, const State& state) {
   if (key.starts_with("env.")) {

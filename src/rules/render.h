@@ -23,4 +23,7 @@ Finding make_finding(const Rule& rule, const Case& check, State& state, bool und
 // The key as a user of the framework writes it: a flag or a dotted path.
 std::string spelled(std::string_view key, const State& state);
 
+// Why the key's value is not known, and what to supply.
+UnknownInput unknown_input(std::string_view key, State& state);
+
 }  // namespace shardlint::rules
