@@ -61,7 +61,7 @@ def fuzz(program, name, seconds, corpus):
     with tempfile.TemporaryDirectory() as nowhere:
         while spent < seconds:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            slice_ = max(10, min(300, int(seconds - spent)))
+            slice_ = max(10, min(120, int(seconds - spent)))
             result = subprocess.run([*command, f'-max_total_time={slice_}'], text=True, cwd=nowhere,
                                     errors='replace', stderr=subprocess.PIPE, env=environment)
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
