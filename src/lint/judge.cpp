@@ -1,6 +1,7 @@
 #include "lint/judge.h"
 
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -28,6 +29,27 @@ std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Edit
     }
   }
   return fixes;
+}
+
+// The places where a recipe that comes with the framework is called: its values stand there.
+std::set<Location> shipped_calls(const Config& config) {
+  std::set<Location> calls;
+  for (const std::string& key : config.keys()) {
+    for (const Step& step : config.find(key)->chain) {
+      if (step.value_span && step.by.ends_with("as shipped with shardlint")) {
+        calls.insert(locate(step.value_span));
+      }
+    }
+  }
+  return calls;
+}
+
+// Advice about values that the user neither wrote nor touches is the recipe's authors' business; an
+// error is everybody's.
+bool is_advice_to_others(const Diagnostic& finding, const std::set<Location>& calls) {
+  const auto theirs = [&](const Note& note) { return calls.contains(note.where); };
+  return finding.severity != Severity::error && calls.contains(finding.where) &&
+         std::all_of(finding.related.begin(), finding.related.end(), theirs);
 }
 
 }  // namespace
@@ -80,6 +102,9 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   for (rules::Finding& finding : run.findings) {
     finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
     out.push_back(std::move(finding.diagnostic));
+  }
+  if (const std::set<Location> calls = shipped_calls(unit.config); !calls.empty()) {
+    std::erase_if(out, [&](const Diagnostic& d) { return is_advice_to_others(d, calls); });
   }
   if (after) {
     *after = std::move(run.config);

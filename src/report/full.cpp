@@ -15,7 +15,7 @@ void foot(std::string& out, const Paint& paint, std::string_view name, const std
 
 // Where the value came from, when the carets do not already say it.
 std::string origin(const Diagnostic& d) {
-  if (d.key.path.empty() && d.key.canonical.empty()) {
+  if ((d.key.path.empty() && d.key.canonical.empty()) || d.key.origin == "set") {
     return "";
   }
   const std::string& key = d.key.path.empty() ? d.key.canonical : d.key.path;
@@ -23,7 +23,6 @@ std::string origin(const Diagnostic& d) {
                                               : fmt::format("`{}` is `{}`", key, d.key.value);
   if (!d.key.origin.empty() && d.key.origin != "unknown") {
     static constexpr std::pair<std::string_view, std::string_view> words[] = {
-        {"set", "written here"},
         {"default", "the default"},
         {"override", "from the command line"},
         {"env", "from the environment"},
