@@ -160,4 +160,21 @@ TEST_CASE("findings from the catalogue alone") {
   }
 }
 
+TEST_CASE("a key of another class of the section is told from one of another version") {
+  const Source source("x.yaml", "x");
+  const Span place{&source, 0, 1};
+  Config config;
+  config.framework = "megatron-bridge";
+  config.set("dataset._type", Step{Value("GPTDatasetConfig"), Origin::set, place, place, ""});
+  config.set("dataset.skip_getting_attention_mask_from_dataset",
+             Step{Value(true), Origin::set, place, place, ""});
+  const auto found = check_keys(config, *Schema::get("megatron-bridge"));
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].message.find("not a key of `GPTDatasetConfig`") != std::string::npos);
+  CHECK(found[0].message.find("or later") == std::string::npos);
+  const UnknownKey old = describe_unknown_key(*Schema::get("megatron-bridge", "0.2.0"),
+                                              "validation.eval_global_batch_size");
+  CHECK(old.message.find("or later, this is 0.2.0") != std::string::npos);
+}
+
 TEST_SUITE_END();

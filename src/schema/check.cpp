@@ -22,6 +22,7 @@ struct Found {
   const Key* key = nullptr;
   bool inside = false;  // the path goes on into a mapping of the user's own
   bool unknown_class = false;
+  std::string_view type;  // the class that was looked into, where the configuration names it
 };
 
 // Walks a dotted path through the container, its sections' classes and their objects.
@@ -33,7 +34,7 @@ class Walk {
     const std::size_t dot = path.find('.');
     const Key* section = schema_.find(path.substr(0, dot));
     if (!section || dot == std::string_view::npos) {
-      return {section, false, false};
+      return {section, false, false, {}};
     }
     return down(*section, path.substr(0, dot), path.substr(dot + 1), 0);
   }
@@ -41,16 +42,18 @@ class Walk {
  private:
   Found down(const Key& key, std::string_view prefix, std::string_view rest, int depth) const {
     if (depth > 8) {
-      return {&key, true, false};
+      return {&key, true, false, {}};
     }
     std::vector<const ClassInfo*> classes;
+    const ClassInfo* named = nullptr;
     if (const Entry* type = config_.find(std::string(prefix) + "._type")) {
       const std::string* name = type->value().if_string();
       const ClassInfo* info = name ? schema_.find_class(*name) : nullptr;
       if (!info) {
-        return {nullptr, false, true};
+        return {nullptr, false, true, {}};
       }
       classes.push_back(info);
+      named = info;
     } else {
       for (std::string_view target : candidates(key)) {
         if (const ClassInfo* info = schema_.find_class(target)) {
@@ -60,13 +63,14 @@ class Walk {
       if (classes.empty()) {  // a plain mapping, or anything
         const bool open = key.type.kind == Kind::map || key.type.kind == Kind::any ||
                           key.type.kind == Kind::object || key.type.kind == Kind::list;
-        return {open ? &key : nullptr, open, false};
+        return {open ? &key : nullptr, open, false, {}};
       }
       add_derived(classes);
     }
     const std::size_t dot = rest.find('.');
     const std::string_view head = rest.substr(0, dot);
     Found best;
+    best.type = named ? named->name : std::string_view();
     for (const ClassInfo* info : classes) {
       const Key* field = schema_.field(*info, head);
       if (!field) {
@@ -79,7 +83,7 @@ class Walk {
         continue;
       }
       if (dot == std::string_view::npos) {
-        return {field, false, false};
+        return {field, false, false, {}};
       }
       const std::string deeper = std::string(prefix) + "." + std::string(head);
       best = down(*field, deeper, rest.substr(dot + 1), depth + 1);
@@ -196,7 +200,7 @@ std::string_view framework_title(std::string_view framework) {
   return framework == "megatron-bridge" ? "Megatron-Bridge" : framework;
 }
 
-UnknownKey describe_unknown_key(const Schema& schema, std::string_view key) {
+UnknownKey describe_unknown_key(const Schema& schema, std::string_view key, std::string_view type) {
   const std::string_view title = framework_title(schema.framework());
   const std::optional<Lifetime> life = schema.history(key);
   UnknownKey out;
@@ -214,9 +218,13 @@ UnknownKey describe_unknown_key(const Schema& schema, std::string_view key) {
     if (!life->note.empty()) {
       out.message += fmt::format(": {}", life->note);
     }
-  } else if (life && !life->since.empty()) {
+  } else if (life && !life->since.empty() &&
+             *Version::parse(life->since) > *Version::parse(schema.version())) {
     out.message = fmt::format("`{}` needs {} {} or later, this is {}", key, title, life->since,
                               schema.version());
+  } else if (schema.find(key)) {
+    out.message = fmt::format("`{}` is not a key of {}, only of other classes of this section", key,
+                              type.empty() ? "the class used here" : fmt::format("`{}`", type));
   } else {
     out.message = fmt::format("`{}` is not a key of {} {}", key, title, schema.version());
     out.replacement = schema.nearest_key(key);
@@ -314,7 +322,7 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema) {
       continue;
     }
     if (!found.key) {
-      const UnknownKey why = describe_unknown_key(schema, path);
+      const UnknownKey why = describe_unknown_key(schema, path, found.type);
       const std::string_view section = std::string_view(path).substr(0, path.find('.'));
       const bool foreign_class = schema.find(section) && !one_class_only(section);
       if (foreign_class && why.replacement.empty() && !schema.history(path)) {

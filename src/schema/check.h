@@ -26,7 +26,9 @@ struct UnknownKey {
   std::string note;         // what to know of a change, or empty
   Safety safety = Safety::unsafe;
 };
-UnknownKey describe_unknown_key(const Schema& schema, std::string_view key);
+// `type`: the class that was looked into, where one is named.
+UnknownKey describe_unknown_key(const Schema& schema, std::string_view key,
+                                std::string_view type = {});
 
 // Whether only the catalogued class can fill this section of Megatron-Bridge's container. Models,
 // data sets and adapters may be classes of the user's own.
