@@ -6,10 +6,12 @@ verdict hangs on (versions, ranks, devices, dtypes) the recorders spell out on t
 """
 import importlib.abc
 import importlib.machinery
+import pathlib
 import sys
 import types
 import typing
 
+HERE = pathlib.Path(__file__).parent
 REAL = {"packaging", "yaml", "numpy", "omegaconf", "hydra", "antlr4"}  # used where installed
 
 
@@ -35,6 +37,11 @@ class _Meta(type(typing.Protocol)):  # so that upstream may mix a stand-in with 
         if cls.__dict__.get("_placeholder"):
             return cls in other.__mro__
         return super().__subclasscheck__(other)
+
+    def register(cls, *args, **kwargs):  # what ABCMeta has would hide a package's own `register`
+        if not cls.__dict__.get("_placeholder"):
+            return super().register(*args, **kwargs)
+        return cls(*args, **kwargs)
 
     def __iter__(cls):
         return iter(())
@@ -115,7 +122,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return importlib.machinery.ModuleSpec(name, self, is_package=True)
         if top in self.upstream or top in REAL or top in sys.stdlib_module_names:
             return None
-        if name in ABSENT or top in ABSENT:
+        if name in ABSENT or top in ABSENT or (HERE / f"{top}.py").exists():
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
@@ -156,6 +163,8 @@ def install(upstream, unneeded=()):
     sys.dont_write_bytecode = True
     sys.meta_path.insert(0, Finder(set(upstream), tuple(unneeded)))
     import torch
+    import torch.cuda
+    import torch.distributed
     for name in ("float32 float16 bfloat16 float64 uint8 int8 int16 int32 int64 bool complex64 "
                  "float8_e4m3fn float8_e5m2").split():
         setattr(torch, name, Dtype(name))
