@@ -1,8 +1,8 @@
 """Which of many executed cases a record keeps: every statement and every rewrite often enough."""
 import collections
 
-REJECTED = 0.55  # of a record, where there are as many
-OFTEN = 12       # times that a statement or a rewritten key is kept where the pool has it
+REJECTED = 0.55  # of the cases asked for; more where many statements are to be shown
+OFTEN = 10       # times that a statement or a rewritten key is kept where the pool has it
 
 
 def place(result):
@@ -39,6 +39,6 @@ def choose(results, wanted, rng, rewrites):
     no = [r for r in results if r["verdict"] == "reject"]
     yes = [r for r in results if r["verdict"] == "accept"]
     kept = rejected(no, int(wanted * REJECTED), rng)
-    kept += accepted(yes, wanted - len(kept), rng, rewrites)
+    kept += accepted(yes, max(wanted - len(kept), int(wanted * (1 - REJECTED))), rng, rewrites)
     rng.shuffle(kept)
     return kept

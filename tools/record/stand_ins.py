@@ -78,6 +78,10 @@ class Base(metaclass=_Meta):
     def __init_subclass__(cls, **kwargs):
         pass
 
+    @classmethod
+    def apply(cls, *args, **kwargs):  # of an autograd function
+        pass
+
 
 def _decorated(value):
     return isinstance(value, types.FunctionType) or (
@@ -107,7 +111,7 @@ class Module(types.ModuleType):
         return value
 
 
-ABSENT = set()   # modules and attributes that are to be missing
+ABSENT = {"attr", "attrs"}  # modules and attributes that are to be missing
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
