@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import tap
+from case_words import assumptions, outside
 
 try:
     import yaml
@@ -15,7 +16,6 @@ except ImportError:
     yaml = None
 
 binary, table_path = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
-outside = {k: v for k, v in os.environ.items() if not k.startswith('SHARDLINT_')}
 
 
 def load(path):
@@ -27,19 +27,6 @@ def lint(path, words):
                            path.name], env=outside, cwd=path.parent, capture_output=True, timeout=60)
     assert done.returncode in (0, 1), done.stderr.decode()[-2000:]
     return json.loads(done.stdout)['diagnostics']
-
-
-def assumptions(expect):
-    """Flags for what a case takes for granted of machine and versions."""
-    assume = expect.get('assume', {})
-    words = ['--world-size', str(assume['world_size'])] if 'world_size' in assume else []
-    if 'gpu_arch' in assume:
-        words += ['--gpu', 'sm_' + str(assume['gpu_arch']).replace('.', '')]
-    for name, framework in (('verl', 'verl'), ('megatron_core', 'megatron-lm')):
-        version = str(assume.get(name, '')).removeprefix('<=').strip()
-        if version[:1].isdigit():
-            words += ['--target', f'{framework}=={version}']
-    return words
 
 
 def said(diagnostics):

@@ -3,8 +3,6 @@ cases (SHARDLINT_CASES). Skipped, saying so, where it is not there."""
 import json
 import os
 import pathlib
-import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -58,42 +56,6 @@ def schemas():
             assert text[:d['location']['offset']].count(b'\n') + 1 == d['location']['row'], d
 
 
-def violations(cases):
-    for expect in sorted(cases.glob('*.expect.yaml')):
-        text = expect.read_text()
-        if re.search(r'^expect: violation', text, re.M):
-            yield cases / re.search(r'^input: (\S+)', text, re.M).group(1)
-
-
-def errors(path):
-    report = json.loads(lint('--closed-world', '--output-format', 'json', path.name, cwd=path.parent))
-    return [(d['code'], (d['key'] or {}).get('path')) for d in report['diagnostics']
-            if d['severity'] == 'error' and d['verdict'] == 'violation'], report
-
-
-def fix_round_trip():
-    fixed = []
-    for case in violations(folder('SHARDLINT_CASES')):
-        with tempfile.TemporaryDirectory() as scratch:
-            path = pathlib.Path(scratch) / case.name
-            shutil.copyfile(case, path)
-            before, report = errors(path)
-            fixable = [d for d in report['diagnostics']
-                       if d['verdict'] == 'violation' and d['fixes'] and d['fixes'][0]['edits']]
-            lint('--closed-world', '--fix-only', '--unsafe-fixes', path.name, cwd=scratch)
-            after, left = errors(path)
-            assert set(after) <= set(before), f'{case.name}: new errors {set(after) - set(before)}'
-            old, new = case.read_text().splitlines(), path.read_text().splitlines()
-            if old != new:
-                fixed.append(case.name)
-                gone = len(set(old) - set(new))
-                assert gone <= 2 * len(fixable), f'{case.name}: {gone} lines changed'
-                again = path.read_bytes()
-                lint('--closed-world', '--fix-only', '--unsafe-fixes', path.name, cwd=scratch)
-                assert again == path.read_bytes(), f'{case.name}: a second run changes it again'
-    print(f'# fixed: {", ".join(fixed) or "none"}')
-
-
 def ten_thousand_files():
     text = (root / 'fixtures' / 'examples' / 'sound-functional-test.yaml').read_text()
     with tempfile.TemporaryDirectory() as scratch:
@@ -112,6 +74,5 @@ def ten_thousand_files():
 tap.run([
     ('the same bytes for 1 and 8 jobs', same_for_any_jobs),
     ('reports of real files are valid, with unique fingerprints and true places', schemas),
-    ('fixes of the recorded cases', fix_round_trip),
     ('ten thousand files', ten_thousand_files),
 ])

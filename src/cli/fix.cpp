@@ -84,13 +84,15 @@ class Fixer {
            (fix.safety == Safety::safe || (unsafe_ && fix.safety == Safety::unsafe));
   }
 
-  // One fix a finding, the first that is allowed; overlapping ones wait for the next pass.
+  // One fix a finding, the first that is allowed and was not refused; overlapping ones wait for the
+  // next pass.
   std::vector<Candidate> choose(const std::vector<Diagnostic>& findings) const {
     std::vector<Candidate> out;
     std::vector<const Edit*> taken;
     for (const Diagnostic& d : findings) {
-      const auto fix =
-          std::find_if(d.fixes.begin(), d.fixes.end(), [&](const Fix& f) { return allowed(f); });
+      const auto fix = std::find_if(d.fixes.begin(), d.fixes.end(), [&](const Fix& f) {
+        return allowed(f) && !refused_.count(key({&d, &f, {}}));
+      });
       if (fix == d.fixes.end()) {
         continue;
       }
@@ -99,7 +101,7 @@ class Fixer {
         return std::any_of(taken.begin(), taken.end(),
                            [&](const Edit* other) { return overlaps(edit, *other); });
       });
-      if (clash || refused_.count(key(candidate))) {
+      if (clash) {
         continue;
       }
       for (const Edit& edit : fix->edits) {

@@ -119,6 +119,18 @@ void lay_under(Facts& facts, const Launch& launch, Sources& sources, const Disk&
   facts.closed = facts.closed || recipe->closed;
 }
 
+// What Hydra refuses because there is no such key can only go.
+void offer_removal(std::vector<Diagnostic>& diagnostics, const Launch& launch) {
+  for (Diagnostic& d : diagnostics) {
+    if (d.code != "HYD101" || !d.fixes.empty()) {
+      continue;
+    }
+    if (Edits edits = shell::remove_override(launch, d.key.path); !edits.empty()) {
+      d.fixes.push_back({"Remove `" + d.key.path + "`", Safety::unsafe, std::move(edits)});
+    }
+  }
+}
+
 void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Disk& disk,
                 const Options& options) {
   const std::string version = target_version(options, launch.framework);
@@ -130,6 +142,7 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Dis
     add_argument_list(out, launch.arguments, std::move(context), launch.program, options);
   } else if (launch.framework == "verl") {
     HydraRun run = read_hydra_arguments(launch.arguments, {version, launch.program, "", {}});
+    offer_removal(run.diagnostics, launch);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {
     BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});

@@ -142,6 +142,27 @@ class Bench {
     return outcome(example, configuration(example, source_));
   }
 
+  // What is wrong with the fixes that a failing example is offered: each must make it hold. Empty:
+  // nothing, or there is none.
+  std::string fault_of_fixes(std::size_t index) {
+    const Example& example = examples()[index];
+    const Config& config = configurations_[index];
+    const Program* program = program_for(example);
+    std::string fault;
+    for (const Finding& finding :
+         run(*program, config, config.closed ? World::closed : World::open).findings) {
+      if (!example.case_id.empty() && finding.check->id != example.case_id) {
+        continue;
+      }
+      for (const FixPlan& plan : finding.plans) {
+        if (plan.safety != Safety::display && still_fails(*program, config, finding, plan)) {
+          fault = fmt::format("after the fix `{}` it fails as before", plan.title);
+        }
+      }
+    }
+    return fault;
+  }
+
   // The outcomes of all examples with other conditions in the place of a case's own.
   std::vector<std::string> outcomes(const Copies& copies, const std::vector<Case>& instead) {
     const auto swap_cases = [&](bool back) {
@@ -191,6 +212,27 @@ class Bench {
       }
     }
     return worst;
+  }
+
+  bool still_fails(const Program& program, Config config, const Finding& finding,
+                   const FixPlan& plan) const {
+    for (const Change& change : plan.changes) {
+      if (change.remove) {
+        config.remove(change.key);
+      } else {
+        // As a reader of files would give it: torch.float32 is float32.
+        const std::string* text = change.value.if_string();
+        const bool dtype = text && text->starts_with("torch.");
+        config.set(
+            change.key,
+            {dtype ? Value(text->substr(6)) : change.value, Origin::set, {&source_, 0, 0}, {}, ""});
+      }
+    }
+    const World world = config.closed ? World::closed : World::open;
+    const Run again = run(program, std::move(config), world);
+    return std::any_of(again.findings.begin(), again.findings.end(), [&](const Finding& other) {
+      return other.check == finding.check && other.diagnostic.verdict == Verdict::violation;
+    });
   }
 
   Program* program_for(const Example& example) {
@@ -287,6 +329,10 @@ std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) 
       result.problem = fmt::format("expected {}, got {} ({})", example.expect, got, rule.name);
     }
     out.push_back(std::move(result));
+    if (example.expect == "fail" && out.back().passed && !rule.fixes.empty()) {
+      const std::string fault = bench.fault_of_fixes(i);
+      out.push_back({fmt::format("{}/{}/fix", rule.id, example.id), fault.empty(), fault, false});
+    }
   }
   for (const Copies& copies : bench.cases()) {
     const Case& check = bench.rule().cases[copies.front()];

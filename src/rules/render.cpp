@@ -190,9 +190,12 @@ std::vector<FixPlan> make_plans(const Rule& rule, const Case& check, State& stat
       usable = usable && !change.value.is_unknown() &&
                (change.remove || state.schema().find(key) || key.starts_with("env.") ||
                 state.config().find(key));
+      if (!state.is_written(key) && (change.remove || state.key(key) == change.value)) {
+        continue;  // so it is without being written
+      }
       plan.changes.push_back(std::move(change));
     }
-    if (usable) {
+    if (usable && !plan.changes.empty()) {
       plans.push_back(std::move(plan));
     }
   }
