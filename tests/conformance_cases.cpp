@@ -1,5 +1,7 @@
 #include "conformance_cases.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -111,6 +113,14 @@ bool RecordedCase::counts(const std::string& key) const {
     if (key.starts_with(prefix)) {
       return false;
     }
+  }
+  // verl's recorder compares what stands in the composed tree, and its loader ignores the sampler
+  // that gives each rank its part of an SFT data set.
+  if (config.framework == "verl" &&
+      (key == "optim.total_training_steps" || key.starts_with("data.") ||
+       key.ends_with("fsdp_config.use_remove_padding") ||
+       key.ends_with("fsdp.use_remove_padding"))) {
+    return false;
   }
   return key.find("_type") == std::string::npos && key.find("init_method") == std::string::npos &&
          key != "dist.use_megatron_fsdp_requested" &&
@@ -270,6 +280,43 @@ void CaseReader::read_verl(const json& record, RecordedCase& out) {
     set(out.config, "world_size", recorded_value(record["world_size"]));
   }
   set(out.config, "device.compute_capability", recorded_value(record["device_capability"]));
+  set(out.config, "device.cuda_available", true);
+  // What the recorder's stand-ins were: data sets of 4,096 rows, model facts by path, no module
+  // besides torch.optim, and of the paths a case may resume from only /tmp.
+  set(out.config, "files.train_rows", std::int64_t{4096});
+  set(out.config, "software.optimizer_modules", List{Value("torch.optim")});
+  const auto text = [&](const char* key) {
+    const Entry* entry = out.config.find(key);
+    const std::string* path = entry ? entry->value().if_string() : nullptr;
+    return path ? *path : std::string();
+  };
+  set(out.config, "files.resume_path_exists", text("trainer.resume_from_path").starts_with("/tmp"));
+  for (const auto& [role, key] :
+       {std::pair("actor", "actor_rollout_ref.model.path"),
+        std::pair("critic", "critic.model.path"), std::pair("sft", "model.path")}) {
+    const std::string path = text(key);
+    const std::int64_t layers = path.find("DeepSeek-V3") != std::string::npos ? 1 : 0;
+    set(out.config, fmt::format("hf.{}.num_nextn_predict_layers", role), layers);
+    set(out.config, fmt::format("hf.{}.vision", role), path.find("VL") != std::string::npos);
+  }
+  // An accepted case ran no further than its stage.
+  if (record["verdict"] == "accept") {
+    out.last_stage = stage_number(record.value("stage", ""));
+    if (out.last_stage < stage_number("engine-init")) {  // then no worker built its classes
+      out.built_errors.clear();
+      out.follows_rewrites = false;
+    }
+  }
+}
+
+unsigned CaseReader::stage_number(std::string_view name) const {
+  for (const rules::Stages& stages : rules::builtin_rules().stages) {
+    if (stages.framework == framework_) {
+      const auto at = std::find(stages.names.begin(), stages.names.end(), name);
+      return static_cast<unsigned>(at - stages.names.begin());
+    }
+  }
+  return 0;
 }
 
 }  // namespace shardlint

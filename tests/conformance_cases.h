@@ -22,7 +22,9 @@ struct RecordedCase {
   const Schema* schema = nullptr;
   std::set<unsigned> stages;  // those that the recorder executed
 
-  bool executed(unsigned stage) const { return stages.count(stage) > 0; }
+  unsigned last_stage = ~0u;  // of a case that ran only so far
+  bool follows_rewrites = true;
+  bool executed(unsigned stage) const { return stage <= last_stage && stages.count(stage) > 0; }
   Value initial(const std::string& key) const;  // of a key that the case does not set
   bool counts(const std::string& key) const;    // whether changes of this key are compared
 };
@@ -45,6 +47,7 @@ class CaseReader {
   void read_verl(const nlohmann::json& record, RecordedCase& out);
   void set(Config& config, const std::string& key, Value value);
   void close_environment(const nlohmann::json& record, Config& config);
+  unsigned stage_number(std::string_view name) const;
 
   std::string framework_;
   const Schema* schema_ = nullptr;

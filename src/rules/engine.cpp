@@ -182,11 +182,11 @@ void apply(const Rewrite& rewrite, State& state) {
     }
   }
   for (auto& [key, value] : changes) {
-    state.config().set(key, {std::move(value),
-                             rewrite.derived ? Origin::computed : Origin::rewritten,
-                             {},
-                             {},
-                             std::string(rewrite.id)});
+    state.set(key, {std::move(value),
+                    rewrite.derived ? Origin::computed : Origin::rewritten,
+                    {},
+                    {},
+                    std::string(rewrite.id)});
   }
 }
 

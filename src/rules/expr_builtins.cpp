@@ -316,12 +316,17 @@ Value split_text(const Value& object, Arguments a) {
     }
     return out;
   }
-  if (!a[0].if_string() || a[0].if_string()->size() != 1) {
-    return bad_type("the separator must be one character");
+  if (!a[0].if_string() || a[0].if_string()->empty()) {
+    return bad_type("the separator must be a text");
   }
-  for (const auto part : split(text, (*a[0].if_string())[0])) {
-    out.push_back(part);
+  const std::string& separator = *a[0].if_string();
+  std::size_t begin = 0;
+  for (std::size_t end = text.find(separator); end != std::string::npos;
+       end = text.find(separator, begin)) {
+    out.push_back(text.substr(begin, end - begin));
+    begin = end + separator.size();
   }
+  out.push_back(text.substr(begin));
   return out;
 }
 
@@ -419,6 +424,12 @@ constexpr MethodRow methods[] = {
      }},
     {"get", 1, 2, get},
     {"index", 1, 1, index_of},
+    {"isdigit", 0, 0,
+     [](const Value& o, Arguments) {
+       return on_text(o, [](const std::string& text) {
+         return Value(!text.empty() && text.find_first_not_of("0123456789") == std::string::npos);
+       });
+     }},
     {"items", 0, 0, [](const Value& o, Arguments) { return entries(o, 2); }},
     {"join", 1, 1, join_list},
     {"keys", 0, 0, [](const Value& o, Arguments) { return entries(o, 0); }},

@@ -63,7 +63,7 @@ class Loader {
       return;
     }
     const Source& source = sources_.emplace_back(path, std::move(*text));
-    const yaml::Document document = yaml::read(source);
+    const yaml::Document& document = documents_.emplace_back(yaml::read(source));
     for (const Diagnostic& d : document.diagnostics) {
       out_.faults.push_back({d.where, d.message});
     }
@@ -86,6 +86,12 @@ class Loader {
                              [&](const Stages& s) { return s.framework == framework; }),
               all.end());
     all.push_back(stages);
+    Vocabulary& words = vocabularies_[framework];
+    words = {};
+    words.lets = fields.child("let");
+    if (const yaml::Node* roles = fields.child("roles")) {
+      words.roles = Parts{pool_, out_.faults}.scopes(roles);
+    }
     const yaml::Node* steps = fields.child("steps");
     for (const yaml::Node* node : steps ? steps->items() : std::vector<const yaml::Node*>()) {
       step(*node, framework);
@@ -100,7 +106,7 @@ class Loader {
     rewrite.versions = versions(fields, fields.child("versions"));
     rewrite.derived = fields.choice("kind", {"rewrite", "derive"}, 0) == 1;
     rewrite.position = position(fields, framework);
-    Parts parts{pool_, out_.faults};
+    Parts parts{pool_, out_.faults, vocabulary(framework)};
     rewrite.evidence = parts.evidence(fields);
     rewrite.covers = fields.texts("covers");
     fields.child("note");
@@ -110,8 +116,8 @@ class Loader {
       Rewrite bound = rewrite;
       bound.scope = scope.name;
       parts.scope(scope);
-      bound.lets = parts.lets(nullptr, let);
-      bound.when = when ? parts.expr(*when, bound.lets) : Expr{};
+      bound.lets = parts.lets(nullptr, let, {when, set}, {});
+      bound.when = parts.when(when, bound.lets);
       bound.sets = set ? parts.sets(*set, bound.lets) : std::vector<FixEdit>();
       out_.rules.rewrites.push_back(std::move(bound));
     }
@@ -156,7 +162,6 @@ class Loader {
   void add_cases(const yaml::Node& node, Rule& rule, const yaml::Node* rule_let,
                  const Label& primary) {
     Fields fields(node, "a case", pool_, out_.faults);
-    Parts parts{pool_, out_.faults};
     Case base;
     base.id = fields.required_text("id");
     if (const yaml::Node* target = fields.required("for")) {
@@ -168,6 +173,7 @@ class Loader {
         base.versions = versions(fields, pair.value);
       }
     }
+    Parts parts{pool_, out_.faults, vocabulary(base.framework)};
     base.position = position(fields, base.framework);
     base.written = fields.text("written");
     base.severity = severity(fields, rule.severity);
@@ -186,15 +192,48 @@ class Loader {
       Case bound = base;
       bound.scope = scope.name;
       parts.scope(scope);
-      bound.lets = parts.lets(rule_let, let);
-      bound.when = when ? parts.expr(*when, bound.lets) : Expr{};
+      std::vector<std::string_view> texts = {rule.message, rule.help, bound.message, bound.help,
+                                             bound.note};
+      for (const Label* label : labels_of(bound, rule)) {
+        texts.insert(texts.end(), label->at.begin(), label->at.end());
+        texts.push_back(label->text);
+      }
+      bound.lets = parts.lets(rule_let, let, {when, require}, texts);
+      bound.when = parts.when(when, bound.lets);
       bound.require = require ? parts.expr(*require, bound.lets) : Expr{};
       bound.primary = parts.bind(bound.primary);
       bound.written = parts.bind(bound.written);
+      bind_texts(parts, rule, bound);
       parts.check_template(node, bound.message.empty() ? rule.message : bound.message, bound.lets);
       parts.check_template(node, bound.help.empty() ? rule.help : bound.help, bound.lets);
       rule.cases.push_back(std::move(bound));
     }
+  }
+
+  // Templates that speak of a role's letters become the case's own.
+  static void bind_texts(Parts& parts, const Rule& rule, Case& bound) {
+    const Text message = bound.message.empty() ? rule.message : bound.message;
+    const Text help = bound.help.empty() ? rule.help : bound.help;
+    if (const Text text = parts.bind_template(message); text != message || !bound.message.empty()) {
+      bound.message = text;
+    }
+    if (const Text text = parts.bind_template(help); text != help || !bound.help.empty()) {
+      bound.help = text;
+    }
+    bound.note = parts.bind_template(bound.note);
+  }
+
+  static std::vector<const Label*> labels_of(const Case& check, const Rule& rule) {
+    std::vector<const Label*> out = {&check.primary};
+    for (const Label& label : rule.related) {
+      out.push_back(&label);
+    }
+    return out;
+  }
+
+  const Vocabulary* vocabulary(Text framework) const {
+    const auto found = vocabularies_.find(framework);
+    return found == vocabularies_.end() ? nullptr : &found->second;
   }
 
   void labels(Fields& rule, Label& primary, std::vector<Label>& related) {
@@ -281,6 +320,8 @@ class Loader {
   const Disk& disk_;
   Pool& pool_;
   std::deque<Source> sources_;
+  std::deque<yaml::Document> documents_;                 // vocabularies point into them
+  std::map<std::string_view, Vocabulary> vocabularies_;  // by framework
   Loaded out_;
 };
 

@@ -1,6 +1,8 @@
 #include "rules/load_parts.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -11,14 +13,65 @@
 
 namespace shardlint::rules {
 
+namespace {
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+}
+
+// The first identifiers of the dotted names in a text.
+void add_words(std::string_view text, std::set<std::string_view>& out) {
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && is_word(text[end])) {
+      ++end;
+    }
+    if (end > i && (i == 0 || text[i - 1] != '.')) {
+      out.insert(text.substr(i, end - i));
+    }
+    i = end + 1;
+  }
+}
+
+void add_words(const yaml::Node* node, std::set<std::string_view>& out) {
+  if (!node) {
+    return;
+  }
+  add_words(node->scalar(), out);
+  for (const yaml::Node* item : node->items()) {
+    add_words(item, out);
+  }
+  for (const yaml::Pair& pair : node->entries()) {
+    add_words(pair.value, out);
+  }
+}
+
+}  // namespace
+
 std::vector<Scopes> Parts::scopes(const yaml::Node* node) {
   if (!node) {
     return {Scopes{}};
   }
   std::vector<Scopes> out;
+  for (const yaml::Node* name : node->items()) {
+    const Text wanted = scalar_text(*name, pool_, faults_);
+    const auto none = [&](const Scopes& role) { return role.name != wanted; };
+    const std::size_t before = out.size();
+    if (vocabulary_) {
+      std::remove_copy_if(vocabulary_->roles.begin(), vocabulary_->roles.end(),
+                          std::back_inserter(out), none);
+    }
+    if (out.size() == before) {
+      faults_.push_back({locate(name->span), fmt::format("no role is called `{}`", wanted)});
+    }
+  }
   for (const yaml::Pair& role : node->entries()) {
     Scopes scope{scalar_text(*role.key, pool_, faults_), {}};
     for (const yaml::Pair& letter : role.value->entries()) {
+      if (letter.key->scalar() == "let") {
+        scope.lets = letter.value;
+        continue;
+      }
       scope.bindings.push_back(
           {scalar_text(*letter.key, pool_, faults_), scalar_text(*letter.value, pool_, faults_)});
     }
@@ -55,26 +108,76 @@ Expr Parts::expr(const yaml::Node& node, const std::vector<Let>& lets) {
   return parse(node, scalar_text(node, pool_, faults_), lets);
 }
 
-std::vector<Let> Parts::lets(const yaml::Node* rule, const yaml::Node* local) {
-  std::vector<Let> out;
-  for (const yaml::Node* node : {rule, local}) {
-    if (!node) {
+void Parts::add_lets(const yaml::Node* node, const std::set<std::string_view>* wanted,
+                     std::vector<Let>& out) {
+  if (!node) {
+    return;
+  }
+  for (const yaml::Pair& pair : node->entries()) {
+    const Text name = scalar_text(*pair.key, pool_, faults_);
+    if (wanted && !wanted->contains(name)) {
       continue;
     }
-    for (const yaml::Pair& pair : node->entries()) {
-      const Text name = scalar_text(*pair.key, pool_, faults_);
-      // A name may use those before it; the case's own replaces the rule's.
-      Let let{name, expr(*pair.value, out)};
-      const auto same = std::find_if(out.begin(), out.end(),
-                                     [&](const Let& other) { return other.name == name; });
-      if (same == out.end()) {
-        out.push_back(std::move(let));
-      } else {
-        *same = std::move(let);
-      }
+    // A name may use those before it; a later one of the same name replaces the earlier.
+    Let let{name, expr(*pair.value, out)};
+    const auto same =
+        std::find_if(out.begin(), out.end(), [&](const Let& other) { return other.name == name; });
+    if (same == out.end()) {
+      out.push_back(std::move(let));
+    } else {
+      *same = std::move(let);
     }
   }
+}
+
+std::vector<Let> Parts::lets(const yaml::Node* rule, const yaml::Node* local,
+                             const std::vector<const yaml::Node*>& nodes,
+                             const std::vector<std::string_view>& texts) {
+  std::vector<Let> out;
+  if (vocabulary_) {
+    std::set<std::string_view> wanted = {"built"};
+    for (const std::string_view text : texts) {
+      add_words(text, wanted);
+    }
+    for (const yaml::Node* node : {rule, local}) {
+      add_words(node, wanted);
+    }
+    for (const yaml::Node* node : nodes) {
+      add_words(node, wanted);
+    }
+    // A definition uses only those before it.
+    for (const yaml::Node* definitions : {scope_.lets, vocabulary_->lets}) {
+      if (definitions) {
+        const auto& pairs = definitions->entries();
+        for (auto pair = pairs.rbegin(); pair != pairs.rend(); ++pair) {
+          if (wanted.contains(pair->key->scalar())) {
+            add_words(pair->value, wanted);
+          }
+        }
+      }
+    }
+    add_lets(vocabulary_->lets, &wanted, out);
+    add_lets(scope_.lets, &wanted, out);
+  }
+  add_lets(rule, nullptr, out);
+  add_lets(local, nullptr, out);
   return out;
+}
+
+Expr Parts::when(const yaml::Node* node, const std::vector<Let>& lets) {
+  const bool guarded =
+      std::any_of(lets.begin(), lets.end(), [](const Let& let) { return let.name == "built"; });
+  const Expr own = node ? expr(*node, lets) : Expr{};
+  if (!guarded) {
+    return own;
+  }
+  std::vector<std::string_view> names;
+  for (const Let& let : lets) {
+    names.push_back(let.name);
+  }
+  const std::string text =
+      own.empty() ? "built" : fmt::format("built and ({})", std::string(own.source));
+  return parse_expr(pool_.keep(text), names, scope_.bindings, pool_).expr;
 }
 
 std::vector<FixEdit> Parts::sets(const yaml::Node& node, const std::vector<Let>& lets) {
@@ -205,6 +308,25 @@ Label Parts::bind(Label label) {
     at = bind(at);
   }
   return label;
+}
+
+Text Parts::bind_template(Text text) {
+  std::string out;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (inside && end < text.size() && (is_word(text[end]) || text[end] == '.')) {
+      ++end;
+    }
+    if (end > i) {
+      out += bind(text.substr(i, end - i));
+      i = end;
+      continue;
+    }
+    inside = text[i] == '{' || (inside && text[i] != '}');
+    out += text[i++];
+  }
+  return out == text ? text : pool_.keep(std::move(out));
 }
 
 void Parts::check_template(const yaml::Node& at, Text text, const std::vector<Let>& lets) {

@@ -39,6 +39,24 @@ Unknown of_type(const KeyType& type, const Value& fallback) {
   return out;
 }
 
+// Into the maps along a dotted path.
+void put(Map& map, std::string_view path, const Value& value) {
+  const auto dot = path.find('.');
+  const std::string head(path.substr(0, dot));
+  auto at = std::find_if(map.begin(), map.end(), [&](const auto& e) { return e.first == head; });
+  if (at == map.end()) {
+    map.emplace_back(head, dot == std::string_view::npos ? value : Value(Map{}));
+    at = std::prev(map.end());
+  }
+  if (dot == std::string_view::npos) {
+    at->second = value;
+    return;
+  }
+  Map inner = at->second.if_map() ? *at->second.if_map() : Map{};
+  put(inner, path.substr(dot + 1), value);
+  at->second = Value(std::move(inner));
+}
+
 }  // namespace
 
 bool is_machine_fact(std::string_view key) {
@@ -110,28 +128,51 @@ Value State::plain(std::string_view name) {
   if (const Entry* entry = config_.find(name)) {
     return entry->value();
   }
-  if (config_.has_prefix(name)) {  // a section, or a mapping given key by key
+  if (has_prefix(name)) {  // a section, or a mapping given key by key
     return section(name);
   }
   return absent(name);
 }
 
 // A section is there, whatever it holds; a free mapping (env_vars) is its entries.
-Value State::section(std::string_view name) const {
+Value State::section(std::string_view name) {
   Map out;
   if (const Entry* type = config_.find(std::string(name) + "._type")) {
     out.emplace_back("_type", type->value());
     return out;
   }
-  for (const std::string& key : config_.keys()) {
-    if (key.size() > name.size() && key.starts_with(name) && key[name.size()] == '.') {
-      out.emplace_back(key.substr(name.size() + 1), config_.find(key)->value());
-    }
+  const std::string prefix = std::string(name) + ".";
+  for (auto key = first_under(prefix); key != sorted_keys_.end() && key->starts_with(prefix);
+       ++key) {
+    put(out, std::string_view(*key).substr(prefix.size()), config_.find(*key)->value());
   }
   return out;
 }
 
+std::vector<std::string>::const_iterator State::first_under(std::string_view prefix) {
+  if (sorted_keys_.empty()) {
+    sorted_keys_ = config_.keys();
+  }
+  return std::lower_bound(sorted_keys_.cbegin(), sorted_keys_.cend(), prefix);
+}
+
+bool State::has_prefix(std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  const auto key = first_under(prefix);
+  return key != sorted_keys_.end() && key->starts_with(prefix);
+}
+
+void State::set(std::string_view key, Step step) {
+  if (!config_.find(key)) {
+    sorted_keys_.clear();
+  }
+  config_.set(key, std::move(step));
+}
+
 Value State::absent(std::string_view name) {
+  if (name == "hydra.config_name") {  // the tree that the program composes
+    return config_.base.empty() ? Value() : Value(config_.base);
+  }
   if (is_machine_fact(name)) {
     return unknown(name.starts_with("env.") ? Reason::environment : Reason::machine,
                    std::string(name));
@@ -155,12 +196,15 @@ Value State::absent(std::string_view name) {
     if (entry && entry->value().is_null()) {
       return {};
     }
-    if (world_ == World::closed && !entry && !config_.has_prefix(section)) {
+    if (world_ == World::closed && !entry && !has_prefix(section)) {
       const Key* parent = schema_.find(section);
       if (parent && parent->type.optional) {
         return {};
       }
     }
+  }
+  if (is_composed_tree()) {
+    return absent_in_tree(name);
   }
   if (!key) {
     return {};
@@ -172,6 +216,26 @@ Value State::default_of(const Key& key) const {
   return key.default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
 }
 
+// verl's classes name themselves in what Hydra composed, and only there.
+bool State::is_composed_tree() const {
+  return schema_.framework() == "verl" &&
+         (config_.find("actor_rollout_ref.actor._target_") || config_.find("engine._target_"));
+}
+
+// A composed tree is whole: what is not in it has the default of its section's class, or is not
+// there.
+Value State::absent_in_tree(std::string_view name) const {
+  const auto dot = name.rfind('.');
+  if (dot == std::string_view::npos) {
+    return {};
+  }
+  const Entry* target = config_.find(std::string(name.substr(0, dot)) + "._target_");
+  const std::string* text = target ? target->value().if_string() : nullptr;
+  const ClassInfo* info = text ? schema_.find_class(*text) : nullptr;
+  const Key* field = info ? schema_.field(*info, name.substr(dot + 1)) : nullptr;
+  return field ? field->default_value(Route::cls) : Value();
+}
+
 Value State::is_instance(std::string_view key, std::string_view class_name) {
   const Value type = plain(*made_keys_.insert(std::string(key) + "._type").first);
   if (type.is_unknown()) {
@@ -179,7 +243,7 @@ Value State::is_instance(std::string_view key, std::string_view class_name) {
   }
   const std::string* text = type.if_string();
   if (!text) {
-    return config_.has_prefix(key) && !schema_.section_classes(key).empty()
+    return has_prefix(key) && !schema_.section_classes(key).empty()
                ? likely_instance(key, class_name)
            : world_ == World::closed ? Value(false)
                                      : unknown(Reason::absent, std::string(key) + "._type");

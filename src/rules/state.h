@@ -43,16 +43,21 @@ class State final : public Scope {
   const std::vector<Let>* lets() const { return lets_; }
   bool is_written(std::string_view key) const;
 
-  Config& config() { return config_; }
+  // Sets a key of the configuration.
+  void set(std::string_view key, Step step);
   const Config& config() const { return config_; }
   const Schema& schema() const { return schema_; }
   World world() const { return world_; }
 
  private:
   Value plain(std::string_view name);  // one spelling
-  Value section(std::string_view name) const;
+  Value section(std::string_view name);
+  bool has_prefix(std::string_view name);
+  std::vector<std::string>::const_iterator first_under(std::string_view prefix);
   Value absent(std::string_view name);
   Value default_of(const Key& key) const;
+  bool is_composed_tree() const;
+  Value absent_in_tree(std::string_view name) const;
   // Whether every class that the section could be, judging by the fields set in it, is a
   // `class_name`; unknown when some are.
   Value likely_instance(std::string_view section, std::string_view class_name) const;
@@ -63,6 +68,7 @@ class State final : public Scope {
   const std::vector<Let>* lets_ = nullptr;
   std::vector<std::string_view> reads_;
   std::set<std::string> made_keys_;  // names put together here, kept for reads_
+  std::vector<std::string> sorted_keys_;  // of the configuration; empty: to be made
   int depth_ = 0;
 };
 

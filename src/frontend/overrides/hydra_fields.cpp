@@ -1,5 +1,8 @@
 #include "frontend/overrides/hydra_fields.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include <fmt/format.h>
 
 namespace shardlint {
@@ -25,14 +28,19 @@ bool built(const HydraNode& tree, std::string_view key) {
     const auto none = [](const Value& v) {
       return v == Value(0) || (v.if_unknown() && v.if_unknown()->reason == Reason::interpolation);
     };
-    const Value strategy = resolve_node(tree, "actor_rollout_ref.actor.strategy").value;
-    const bool engine =
-        strategy == Value("fsdp") || strategy == Value("fsdp2") || strategy == Value("megatron");
-    return wanted && engine && none(rank) && none(lora) &&
+    return wanted && none(rank) && none(lora) &&
            is(tree, "actor_rollout_ref.model.lora_adapter_path", Value());
   }
-  return key.starts_with("actor_rollout_ref.actor.") || key.starts_with("engine.") ||
-         key.starts_with("optim.") || key.starts_with("model.");
+  constexpr std::string_view always[] = {"actor_rollout_ref.actor.",
+                                         "actor_rollout_ref.model.",
+                                         "actor_rollout_ref.rollout.",
+                                         "engine.",
+                                         "optim.",
+                                         "model.",
+                                         "checkpoint.",
+                                         "profiler."};
+  return std::any_of(std::begin(always), std::end(always),
+                     [&](std::string_view start) { return key.starts_with(start); });
 }
 
 }  // namespace

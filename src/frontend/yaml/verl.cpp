@@ -101,6 +101,17 @@ void read(const Node& root, std::string_view path, Reading& into) {
     (void)pair;
     return key == "defaults" || key == "hydra";
   });
+  // ??? marks what somebody must still give. A tree with it is completed elsewhere, and so may be
+  // what it leaves null.
+  const auto left_out = [](const Fact& fact) {
+    const Unknown* value = fact.value.if_unknown();
+    return value && value->reason == Reason::absent;
+  };
+  if (std::any_of(facts.facts.begin(), facts.facts.end(), left_out)) {
+    facts.closed = false;
+    std::erase_if(facts.facts,
+                  [&](const Fact& fact) { return left_out(fact) || fact.value.is_null(); });
+  }
   into.configurations.push_back(std::move(facts));
 }
 
