@@ -109,8 +109,13 @@ void read(const Node& root, std::string_view path, Reading& into) {
   };
   if (std::any_of(facts.facts.begin(), facts.facts.end(), left_out)) {
     facts.closed = false;
+    const auto referred = [](const Fact& fact) {  // null at the end of a reference
+      const Source* source = fact.key_span.source;
+      return source && source->text(fact.key_span.end, fact.value_span.end).find('$') !=
+                           std::string_view::npos;
+    };
     std::erase_if(facts.facts,
-                  [&](const Fact& fact) { return left_out(fact) || fact.value.is_null(); });
+                  [&](const Fact& fact) { return fact.value.is_null() && !referred(fact); });
   }
   into.configurations.push_back(std::move(facts));
 }
