@@ -144,7 +144,12 @@ void judge_case(const json& record, const RecordedCase& recorded, const rules::P
   const std::string id = record["id"], verdict = record["verdict"];
   const std::string stage = record.value("stage", "");
   ++figures.cases;
-  if (verdict == "reject" && (stage == "parse" || stage == "compose")) {
+  // What the parser itself refuses. A statement between parsing and validation is a rejection with
+  // an anchor like any other, unless the front end refuses the words too.
+  const std::string raised = record.value("anchor", "");
+  if (verdict == "reject" &&
+      (raised.empty() || raised == "compose" || !recorded.parse_errors.empty()) &&
+      (stage == "parse" || stage == "compose")) {
     ++figures.parse;
     if (!recorded.parse_errors.empty()) {
       ++figures.parse_flagged;

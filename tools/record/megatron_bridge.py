@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import pathlib
+import re
 import sys
 import traceback
 import types
@@ -132,6 +133,7 @@ class Recorder:
         self.builders = importlib.import_module("bridge_bases").make_bases()
         self.bases = {}
         self.flat = {name: self.flatten(self.base(name)) for name in self.builders}
+        self.declared = {name: self._declared(self.base(name)) for name in self.builders}
         texts = [pathlib.Path(self.bridge.root, p).read_text() for p in CHECKS]
         texts += [pathlib.Path(self.core.root, p).read_text() for p in CORE_CHECKS]
         self.aims = [aim for text in texts for aim in aims(text)]
@@ -199,6 +201,22 @@ class Recorder:
         if type(again.model) is not type(self.bases[name].model):
             return self.builders[name]()  # a builder's model configuration does not survive the copy
         return again
+
+    def _declared(self, node, prefix="", out=None):
+        """path -> the type that the class declares, as text"""
+        out = {} if out is None else out
+        for field in dataclasses.fields(node):
+            value, path = getattr(node, field.name, None), prefix + field.name
+            if dataclasses.is_dataclass(value) and not isinstance(value, type):
+                merged = prefix == "model." and field.name == "transformer"
+                self._declared(value, prefix if merged else path + ".", out)
+            else:
+                kind = field.type
+                out[path] = kind if isinstance(kind, str) else getattr(kind, "__name__", str(kind)) \
+                    if isinstance(kind, type) else str(kind)
+        for name in OVERLAP if not prefix else ():
+            out.setdefault("comm_overlap." + name, "bool | None")
+        return out
 
     # ---- values as records write them, and back
     def flatten(self, node, prefix="", out=None):
@@ -277,7 +295,7 @@ class Recorder:
         flat = self.flat[base]
         paths = {}
         for path in flat:
-            if not path.endswith("_type"):
+            if not path.endswith("_type") and not str(flat[path]).startswith("<"):  # no callables
                 paths.setdefault(path.rpartition(".")[2], []).append(path)
         for name in OVERLAP:
             paths.setdefault(name, []).append("comm_overlap." + name)
@@ -291,7 +309,8 @@ class Recorder:
         for name in wanted[:6]:
             if name in paths:
                 path = rng.choice(paths[name])
-                mutations[path] = self._value(name, flat.get(path), literals.get(name, ()), rng)
+                mutations[path] = self._value(name, flat.get(path), self.declared[base].get(path, ""),
+                                              literals.get(name, ()), rng)
         capability, device = rng.choice(GPUS)
         env = {name: rng.choice(values) for name, values in ENVIRONMENT.items()
                if rng.random() < (0.3 if name == "CUDA_DEVICE_MAX_CONNECTIONS" else 0.08)}
@@ -303,21 +322,30 @@ class Recorder:
                 "torch": rng.choice(["2.10.0"] * 4 + ["2.11.0", "2.5.1"])}
 
     @staticmethod
-    def _value(name, current, literals, rng):
-        texts = [v for v in literals if isinstance(v, str) and v.isidentifier()]
-        if texts and isinstance(current, (str, type(None))) and rng.random() < 0.6:
+    def _value(name, current, declared, literals, rng):
+        """One that the declared type admits; as often as not one that a check compares with."""
+        choices = re.findall(r"'([^']*)'", declared) if "Literal" in declared else []
+        texts = [v for v in literals if isinstance(v, str) and v.isidentifier()
+                 and (not choices or v in choices)]
+        if texts and "str" in declared + str(choices and "str") and rng.random() < 0.6:
             return rng.choice(texts)
         if name in VALUES:
             return rng.choice(VALUES[name])
-        if isinstance(current, bool):
-            return rng.choice(TRUTH)
-        if isinstance(current, str) and current.startswith("torch.") or name.endswith("dtype"):
-            return rng.choice(DTYPES + [None])
-        if isinstance(current, int):
-            return rng.choice([0, 1, 2, current, current * 2, -1])
-        if isinstance(current, float):
-            return rng.choice([0.0, 0.5, 1.0, 2.0, current])
-        return rng.choice([None, True, 1]) if current is None else current
+        absent = [None] if "None" in declared or "Optional" in declared else []
+        if choices:
+            return rng.choice(choices + absent)
+        if "dtype" in declared or isinstance(current, str) and current.startswith("torch."):
+            return rng.choice(DTYPES + absent)
+        if "bool" in declared:
+            return rng.choice(TRUTH + absent)
+        if "list" in declared.lower() or "dict" in declared.lower() or "Callable" in declared:
+            return current
+        if "int" in declared:
+            near = [v for v in literals if isinstance(v, int) and not isinstance(v, bool)]
+            return rng.choice(near + [0, 1, 2, 4, -1] + absent)
+        if "float" in declared:
+            return rng.choice([0.0, 0.5, 1.0, 2.0] + absent)
+        return current
 
     # ---- the run
     def run(self, case):
