@@ -518,6 +518,8 @@ TEST_SUITE("shell-findings") {
          ""},
         {"PIPESTATUS", "python pretrain_gpt.py | tee log\nexit ${PIPESTATUS[0]}", ""},
         {"at the pipe's end", "cat log | python pretrain_gpt.py", ""},
+        {"a blank to be filled in",
+         "V=<path of the vocabulary>\npython pretrain_gpt.py --vocab-file $V", ""},
         {"clean", "export NCCL_DEBUG=INFO\npython pretrain_gpt.py --load /ckpt \"$@\"", ""},
     };
     for (const Row& row : rows) {

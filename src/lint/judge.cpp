@@ -101,6 +101,10 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   rules::Run run = rules::check(*program, unit.config);
   for (rules::Finding& finding : run.findings) {
     finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
+    if (unit.passed_on && finding.on_defaults) {
+      finding.diagnostic.related.push_back(
+          {locate(unit.passed_on), "assumes that the script is started without arguments"});
+    }
     out.push_back(std::move(finding.diagnostic));
   }
   if (const std::set<Location> calls = shipped_calls(unit.config); !calls.empty()) {

@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "frontend/overrides/bridge_arguments.h"
+#include "frontend/overrides/bridge_sync.h"
 #include "frontend/overrides/hydra.h"
 #include "frontend/python/python.h"
 #include "frontend/shell/edits.h"
@@ -13,6 +14,7 @@
 #include "frontend/shell/shell.h"
 #include "lint/make_unit.h"
 #include "lint/overlay.h"
+#include "lint/own_files.h"
 #include "schema/schema.h"
 
 namespace shardlint {
@@ -85,6 +87,43 @@ Edits edit_launch(const Launch& launch, const std::string& version,
   return out;
 }
 
+// `<path of the data>`, expanded without quotes, is several words to bash and one blank to people,
+// who have SHL201 for it: here it is one word that is not known.
+std::vector<Word> whole_placeholders(const std::vector<Word>& words) {
+  constexpr std::size_t longest = 12;
+  std::vector<Word> out;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    out.push_back(words[i]);
+    const std::string text = words[i].text();
+    const std::size_t open = text.rfind('<');
+    if (open == std::string::npos || text.find('>', open) != std::string::npos) {
+      continue;
+    }
+    std::size_t end = i + 1;
+    while (end < words.size() && end - i < longest &&
+           words[end].text().find_first_of("<>") == std::string::npos) {
+      ++end;
+    }
+    if (end >= words.size() || words[end].text().find('>') == std::string::npos) {
+      continue;
+    }
+    const Span place = words[i].place();
+    const auto why =
+        std::make_shared<const Unknown>(Unknown{Reason::argument, text + " ...>", place, true, {}});
+    Piece rest;
+    rest.text = std::string(1, Word::unknown_mark);
+    rest.span = place;
+    rest.unknown = why;
+    out.back().pieces = {rest};
+    if (const std::size_t equals = text.find('='); equals < open) {  // key=<...>
+      out.back() = words[i].slice(0, equals + 1);
+      out.back().pieces.push_back(rest);
+    }
+    i = end;
+  }
+  return out;
+}
+
 void add_facts(ReadFile& out, const Launch& launch, Facts facts,
                std::vector<Diagnostic> diagnostics, const Options& options) {
   for (Diagnostic& each : diagnostics) {
@@ -98,10 +137,23 @@ void add_facts(ReadFile& out, const Launch& launch, Facts facts,
   add_unit(out, std::move(facts), options);
 }
 
-// A launcher of Megatron-Bridge starts from a recipe; what the command line says comes after it.
-void lay_under(Facts& facts, const Launch& launch, Sources& sources, const Disk& disk,
+// Words that cannot be known may set anything, so that the recipe's own values say nothing.
+bool may_set_anything(const Launch& launch) {
+  return std::any_of(launch.arguments.begin(), launch.arguments.end(),
+                     [](const Word& word) { return word.open && !word.known(); });
+}
+
+// A launcher of Megatron-Bridge starts from a recipe, then comes a file, then the command line.
+void lay_under(BridgeRun& run, const Launch& launch, Sources& sources, const Disk& disk,
                const Options& options) {
-  if (facts.base.empty() || !launch.span) {
+  Facts& facts = run.facts;
+  if (!run.config_file.empty() && launch.span) {
+    const auto path = find_beside(literal_word(run.config_file), launch.span.source->name(), disk);
+    if (const auto file = path ? override_file(*path, sources, disk) : std::nullopt) {
+      facts.facts.insert(facts.facts.begin(), file->facts.begin(), file->facts.end());
+    }
+  }
+  if (facts.base.empty() || !launch.span || may_set_anything(launch)) {
     return;
   }
   PythonOptions python;
@@ -110,13 +162,22 @@ void lay_under(Facts& facts, const Launch& launch, Sources& sources, const Disk&
   python.sources = &sources;
   python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
   std::vector<Diagnostic> ignored;  // those of the recipe's own file
-  const auto recipe =
+  auto recipe =
       PythonReader(python).recipe(facts.base, launch.span.source->name(), launch.span, ignored);
   if (!recipe) {
     return;
   }
+  if (!run.dataset.empty()) {
+    drop_dataset(*recipe, run.dataset);
+  }
   facts.facts.insert(facts.facts.begin(), recipe->facts.begin(), recipe->facts.end());
   facts.closed = facts.closed || recipe->closed;
+  if (run.syncs) {
+    const auto tells = [&](std::string_view part) {
+      return run.mode.find(part) != std::string::npos || facts.base.find(part) != std::string::npos;
+    };
+    add_recipe_syncs(facts, tells("sft") || tells("lora") || tells("dora") || tells("peft"));
+  }
 }
 
 // What Hydra refuses because there is no such key can only go.
@@ -134,21 +195,33 @@ void offer_removal(std::vector<Diagnostic>& diagnostics, const Launch& launch) {
 void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Disk& disk,
                 const Options& options) {
   const std::string version = target_version(options, launch.framework);
+  const std::vector<Word> arguments = whole_placeholders(launch.arguments);
   if (launch.framework == "megatron-lm") {
     Facts context;
     context.instance = launch.instance;
     context.anchor = launch.span;
     context.facts = launch.facts;
-    add_argument_list(out, launch.arguments, std::move(context), launch.program, options);
+    const bool infers = launch.program.find("inference") != std::string::npos ||
+                        launch.program.find("text_generation") != std::string::npos;
+    context.facts.push_back(
+        {"run_mode", infers ? "inference" : "pretraining", {}, {}, Origin::default_value, ""});
+    add_argument_list(out, arguments, std::move(context), launch.program, options);
   } else if (launch.framework == "verl") {
-    HydraRun run = read_hydra_arguments(launch.arguments, {version, launch.program, "", {}});
+    const OwnTrees own = own_trees(launch.arguments, launch.program, launch.module,
+                                   launch.span ? launch.span.source->name() : "", sources, disk);
+    const bool backend = std::any_of(launch.launcher.begin(), launch.launcher.end(),
+                                     [](const Word& w) { return w.text() == "verl_mlite.launch"; });
+    HydraRun run = read_hydra_arguments(
+        arguments, {version, launch.program, "", own.find, own.unreachable || backend});
+    own.place(run.facts);
     offer_removal(run.diagnostics, launch);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {
-    BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});
-    lay_under(run.facts, launch, sources, disk, options);
+    BridgeRun run = read_bridge_arguments(arguments, {version, launch.program});
+    lay_under(run, launch, sources, disk, options);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   }
+  out.units.back().passed_on = launch.passed_on;
   auto kept = std::make_shared<const Launch>(launch);
   out.units.back().edit = [kept, version](std::span<const rules::Change> changes) {
     return edit_launch(*kept, version, changes);

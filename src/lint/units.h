@@ -23,6 +23,7 @@ struct Unit {
   Config config;
   std::string version;  // the target; empty: the newest
   Editor edit;
+  Span passed_on;  // a script's "$@", taken as nothing
 };
 
 struct ReadFile {

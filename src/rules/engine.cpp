@@ -272,6 +272,10 @@ Run run(const Program& program, Config config, World world) {
     finding.check = step.check;
     finding.worth_telling =
         !undecided || (answer.concerned && worth_telling(answer.unknowns, state));
+    finding.on_defaults = std::any_of(
+        step.keys.begin(), step.keys.end(),
+        [&](std::string_view key) { return state.schema().find(key) && !state.is_written(key); });
+    add_assumptions(finding.diagnostic, step.keys, state);
     out.findings.push_back(std::move(finding));
   }
   return out;

@@ -45,6 +45,8 @@ struct Finding {
   // Of an unknown verdict: the rule certainly concerns this configuration, and what is unknown is
   // something that was written there, so that a person can do something about it.
   bool worth_telling = true;
+  // Some key that the statement reads has its default: who adds a word may decide otherwise.
+  bool on_defaults = false;
 };
 
 struct Run {

@@ -272,6 +272,21 @@ std::string template_fault(std::string_view text, const std::vector<Let>& lets) 
   return closed ? fault : "a brace is not closed";
 }
 
+void add_assumptions(Diagnostic& d, const std::vector<std::string_view>& keys, const State& state) {
+  constexpr std::size_t enough = 3;
+  std::size_t told = 0;
+  for (const std::string_view key : keys) {
+    const Entry* entry = state.config().find(key);
+    const Step* step = entry ? entry->written() : nullptr;
+    if (step && step->by.find("the environment may") != std::string::npos && told++ < enough) {
+      d.related.push_back(
+          {locate(step->value_span),
+           fmt::format("assumes the default of `{}`: the environment may set another",
+                       spelled(key, state))});
+    }
+  }
+}
+
 Finding make_finding(const Rule& rule, const Case& check, State& state, bool undecided,
                      const std::vector<std::string_view>& unknowns) {
   Finding finding;

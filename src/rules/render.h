@@ -20,6 +20,9 @@ std::string template_fault(std::string_view text, const std::vector<Let>& lets);
 Finding make_finding(const Rule& rule, const Case& check, State& state, bool undecided,
                      const std::vector<std::string_view>& unknowns);
 
+// Says of each of the keys whose value only holds while the environment sets no other.
+void add_assumptions(Diagnostic& d, const std::vector<std::string_view>& keys, const State& state);
+
 // The key as a user of the framework writes it: a flag or a dotted path.
 std::string spelled(std::string_view key, const State& state);
 

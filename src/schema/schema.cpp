@@ -12,6 +12,10 @@ const Schema* decoded_schema(const SchemaBlob& blob, std::size_t index);  // dec
 
 namespace {
 
+std::string_view file_of(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 const SchemaBlob* blob_of(std::string_view framework) {
   for (const SchemaBlob& blob : schema_blobs()) {
     if (blob.framework == framework)
@@ -257,7 +261,6 @@ bool Schema::known_script(std::string_view path) {
 }
 
 const Option* Schema::find_flag(std::string_view flag, std::string_view script) const {
-  const auto file = [](std::string_view path) { return path.substr(path.rfind('/') + 1); };
   const bool any = !known_script(script);
   const Option* found = nullptr;
   for (auto at = flags_from(flag); at != tables_->flags.end() && at->first == flag; ++at) {
@@ -265,12 +268,19 @@ const Option* Schema::find_flag(std::string_view flag, std::string_view script) 
     if (option.entry.empty()) {
       return &option;
     }
+    if (!script.empty() && file_of(option.entry) == file_of(script)) {
+      return &option;
+    }
     const bool package = !option.entry.ends_with(".py");
-    if (package || any || (!script.empty() && file(option.entry) == file(script))) {
+    if (package || any) {
       found = &option;
     }
   }
   return found;
+}
+
+bool Schema::of_another_script(const Option& option, std::string_view script) {
+  return option.entry.ends_with(".py") && file_of(option.entry) != file_of(script);
 }
 
 std::string_view Schema::flag_owner(std::string_view flag) const {

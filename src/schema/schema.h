@@ -160,6 +160,8 @@ class Schema {
   // Flags of one script count where `script` (a path) has that script's file name, or where it is
   // known_script() to nobody; flags that an optional package brings always count.
   const Option* find_flag(std::string_view flag, std::string_view script = {}) const;
+  // Whether the option is another script's, so that `script` may declare the same flag otherwise.
+  static bool of_another_script(const Option& option, std::string_view script);
   // Whether upstream ships a training script of that file name, so that its flags are all known. An
   // argument list without a script is held to what every script accepts.
   static bool known_script(std::string_view path);

@@ -189,7 +189,9 @@ class Reader {
     const bool short_of = (option.nargs == Nargs::one && count < 1) ||
                           (option.nargs == Nargs::some && count < 1) ||
                           (option.nargs == Nargs::exactly && count < option.count);
-    if (short_of && !may_differ) {
+    if (short_of && !may_differ && Schema::of_another_script(option, script_)) {
+      set(option, flag, unknown(Reason::dynamic, flag.shown(), flag.span()), flag.span(), word);
+    } else if (short_of && !may_differ) {
       errors_.count(flag, option, count);
       set(option, flag, unknown(Reason::bad_type, "no value", flag.span()), flag.span(), word);
     } else if (short_of || (may_differ && option.nargs == Nargs::exactly)) {
@@ -240,6 +242,9 @@ class Reader {
     }
     const std::string text = value.text();
     const std::optional<Value> made = convert_word(option, text);
+    if (Schema::of_another_script(option, script_)) {
+      return unknown(Reason::dynamic, text, value.place());  // this script's own flag of that name
+    }
     if (!made) {
       errors_.type(flag, value, option);
       return unknown(Reason::bad_type, text, value.place());

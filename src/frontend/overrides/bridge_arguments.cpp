@@ -41,6 +41,8 @@ class Reader {
       const std::string task = mode_ == "lora" || mode_ == "dora" ? "peft" : mode_;
       out_.facts.base = task.empty() ? "" : model_ + "_" + task + "_config";
     }
+    out_.mode = mode_;
+    out_.syncs = script_ == BridgeScript::training;
     return std::move(out_);
   }
 
@@ -104,6 +106,8 @@ class Reader {
       model_ = value->text();
     } else if (name == "--mode") {
       mode_ = value->text();
+    } else if (name == "--dataset") {
+      out_.dataset = value->text();
     }
   }
 

@@ -24,6 +24,8 @@ struct BridgeRun {
   Facts facts;
   std::vector<Diagnostic> diagnostics;  // ARG1xx, HYD1xx
   std::string config_file;              // --config-file: merged between recipe and words
+  std::string dataset, mode;            // --dataset and --mode of run_recipe.py
+  bool syncs = false;                   // run_recipe.py, see bridge_sync.h
 };
 
 BridgeRun read_bridge_arguments(std::span<const Word> words, const BridgeOptions& options);

@@ -104,6 +104,7 @@ class Run {
     }
     name_ = options_.config_name.empty() ? std::string(root_of_program(options_.program))
                                          : options_.config_name;
+    more_trees_ = options_.more_trees;
     read_words();
     if (name_.ends_with(".yaml")) {
       name_.resize(name_.size() - 5);
@@ -165,6 +166,7 @@ class Run {
   }
 
   void hydra_flag(std::string_view flag, const Word& value) {
+    more_trees_ = more_trees_ || flag == "--config-dir" || flag == "-cd";
     if (flag != "--config-name" && flag != "-cn") {
       return;
     }
@@ -203,6 +205,7 @@ class Run {
     for (const Item& item : items_) {
       const Override& o = item.parsed;
       if (o.key.starts_with("hydra.") || o.key.starts_with("hydra/")) {
+        more_trees_ = more_trees_ || o.key == "hydra.searchpath";
         continue;
       }
       if (!is_group(o.key) || o.value.if_map()) {
@@ -286,6 +289,9 @@ class Run {
   }
 
   void unused_choice(const Item& item, const Composed& composed) {
+    if (more_trees_) {
+      return;
+    }
     const Override& o = item.parsed;
     Diagnostic& d = errors_.add(
         "HYD105", "group-not-in-defaults", *item.word, o.key_word.place(),
@@ -327,7 +333,7 @@ class Run {
   }
 
   void unknown_option(const Item& item, const std::string& group) {
-    if (!reported_.insert(item.word).second) {
+    if (more_trees_ || !reported_.insert(item.word).second) {
       return;
     }
     const Override& o = item.parsed;
@@ -391,6 +397,7 @@ class Run {
       case Override::Kind::change:
         if (!now || !fits(*now, o.value)) {
           unknown_key(item);
+          put(item);  // as it was meant, so that what follows is judged by that
           return;
         }
         break;
@@ -648,7 +655,7 @@ class Run {
   FindTreeFile find_;
   std::string name_;
   std::optional<Word> name_word_;
-  bool multirun_ = false, unknown_choice_ = false;
+  bool multirun_ = false, unknown_choice_ = false, more_trees_ = false;
   int searches_ = 20;  // of other trees for a key that is not in this one
   std::vector<Item> items_, values_, added_;
   std::map<std::string, const Item*> seen_;

@@ -20,6 +20,7 @@ struct HydraOptions {
   std::string config_name;  // instead of the program's own; the command line's wins
   // Files of the user's own tree (--config-path, --config-dir), asked before the built-in ones.
   FindTreeFile own_files;
+  bool more_trees = false;  // others are searched too that are not here
 };
 
 struct HydraRun {

@@ -65,6 +65,10 @@ void add_launch(std::string& out, const Launch& launch) {
     out += fmt::format("  {} = {}   {}{}\n", fact.key, fact.value.text(), place(fact.value_span),
                        fact.note.empty() ? "" : "; " + fact.note);
   }
+  if (launch.passed_on) {
+    out += fmt::format("  assumed: started without arguments, so that {} at {} adds nothing\n",
+                       launch.passed_on.text(), place(launch.passed_on));
+  }
   for (const Environment& each : launch.environment) {
     if (!each.exported) {
       out += fmt::format("  {} is set at {} but not exported\n", each.name, place(each.set_at));

@@ -119,6 +119,10 @@ void Evaluator::assign(const Token& token, bool exported, bool local) {
     Field field;
     field.text = expand_whole(from, token.end, true);
     field.written = span(from, token.end);
+    if (from == token.end && script_->view(from, from + 1) == "<") {
+      // NAME=<path of the data>: to bash a redirection, to people a blank to be filled in.
+      field.text = notes_.unknown(Reason::argument, name + "=<...>, still to be filled in", where);
+    }
     const std::size_t bracket = text.find('[');
     if (bracket == name.size()) {  // NAME[key]=value
       const std::size_t close = text.find(']', bracket);

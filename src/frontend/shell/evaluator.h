@@ -86,6 +86,7 @@ class Evaluator {
   // Runs something whose condition holds; a body that only leaves the script is taken as a guard
   // against a missing argument and undone. False: it was.
   bool unless_guard(const std::function<void()>& body);
+  void after_guard(const Statement& condition);
   bool launched_since(std::size_t commands) const;
 
   // command.cpp: simple commands

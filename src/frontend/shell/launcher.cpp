@@ -134,6 +134,19 @@ void add_environment(World& world, const Command& command, Launch& out) {
   }
 }
 
+// "$@", "${@:2}" or an array that holds it, of arguments that were not given.
+bool is_passed_on(const Word& word) {
+  return word.open && !word.pieces.empty() &&
+         std::all_of(word.pieces.begin(), word.pieces.end(), [](const Piece& piece) {
+           if (!piece.unknown || piece.unknown->reason != Reason::argument) {
+             return false;
+           }
+           const std::string_view name = piece.unknown->detail;
+           return name.starts_with("$@") || name.starts_with("$*") || name.starts_with("${@") ||
+                  name.starts_with("${*");
+         });
+}
+
 std::optional<Launch> launch_of(const Command& command) {
   World world;
   Launch out;
@@ -161,6 +174,11 @@ std::optional<Launch> launch_of(const Command& command) {
       }
     }
   }
+  std::erase_if(out.arguments, [&](const Word& word) {
+    const bool nothing = is_passed_on(word);
+    out.passed_on = nothing ? word.place() : out.passed_on;
+    return nothing;
+  });
   out.framework = framework_of(out);
   add_environment(world, command, out);
   add_world(world, out);

@@ -24,6 +24,7 @@ struct Launch {
   bool conditional = false;
   Span condition;
   Span piped_to;         // as in Command
+  Span passed_on;        // "$@" among the words, taken as nothing: started without arguments
   std::string instance;  // "command 2" of those that launch, empty when there is one only
 };
 

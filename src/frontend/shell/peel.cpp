@@ -240,6 +240,9 @@ bool Peeler::script_or_module(std::size_t i, bool module, Launch& out) {
   if (i >= words_.size()) {
     return false;
   }
+  if (module && words_[i].text() == "verl_mlite.launch" && i + 1 < words_.size()) {
+    return script_or_module(i + 1, true, out);  // registers its files, then runs the module
+  }
   out.module = module;
   out.program = words_[i].known() ? words_[i].text() : words_[i].shown();
   out.program_span = words_[i].span();

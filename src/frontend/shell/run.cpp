@@ -1,6 +1,7 @@
 // Statements: lists, branches, loops, functions.
 
 #include <algorithm>
+#include <cctype>
 
 #include "frontend/shell/evaluator.h"
 #include "frontend/shell/launcher.h"
@@ -119,6 +120,37 @@ bool Evaluator::unless_guard(const std::function<void()>& body) {
   return true;
 }
 
+// A script that leaves when [ -z "$NAME" ] holds does not go on without NAME.
+void Evaluator::after_guard(const Statement& condition) {
+  const std::string_view text = script_->view(condition.begin, condition.end);
+  for (std::size_t at = text.find("-z "); at != std::string_view::npos;
+       at = text.find("-z ", at + 1)) {
+    std::size_t from = text.find_first_not_of(" \"", at + 3);
+    if (from == std::string_view::npos || text[from] != '$') {
+      continue;
+    }
+    from += text.substr(from).starts_with("${") ? 2 : 1;
+    std::size_t end = from;
+    while (end < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) {
+      ++end;
+    }
+    const std::string name(text.substr(from, end - from));
+    const Variable* found = state_.find(name);
+    if (!found || found->kind != Variable::Kind::scalar || !found->scalar().plain().empty()) {
+      continue;
+    }
+    Variable given = *found;
+    const auto place = condition.begin + static_cast<std::uint32_t>(from);
+    Field field;
+    field.text = notes_.unknown(Reason::environment, "$" + name,
+                                span(place, place + static_cast<std::uint32_t>(name.size())));
+    notes_.never_empty();
+    given.values = {field};
+    set_variable(name, std::move(given));
+  }
+}
+
 void Evaluator::branch(const Span& condition,
                        const std::vector<std::function<void()>>& alternatives) {
   const State before = state_;
@@ -180,7 +212,9 @@ Truth Evaluator::both_or_either(const Statement& statement) {
     return left;
   }
   Truth status = left;
-  unless_guard([&] { status = run(right); });
+  if (!unless_guard([&] { status = run(right); })) {
+    after_guard(statement.children[0]);
+  }
   return status;
 }
 
@@ -246,6 +280,7 @@ Truth Evaluator::if_clause(const Statement& statement, std::size_t from) {
     case Truth::yes: {
       Truth status = Truth::unknown;
       if (!unless_guard([&] { status = sequence(body.children); })) {
+        after_guard(first);
         otherwise();
       }
       return status;

@@ -67,6 +67,29 @@ bool composed(const Node& root) {
   return has(root, {"data", "trainer", "model", "engine", "optim"}) && made(root.find("engine"));
 }
 
+// Which engine a composed tree was composed for: its actor's class tells.
+void add_engine(const Node& root, Facts& facts) {
+  const Node* roles = root.find("actor_rollout_ref");
+  const Node* actor = roles ? roles->find("actor") : nullptr;
+  const Node* target = actor ? actor->find("_target_") : nullptr;
+  if (!target) {
+    return;
+  }
+  constexpr std::pair<std::string_view, std::string_view> engines[] = {
+      {"TorchTitan", "torchtitan"}, {"VeOmni", "veomni"}, {"Mcore", "megatron"}, {"FSDP", "dp"}};
+  for (const auto& [part, engine] : engines) {
+    if (target->scalar().find(part) != std::string_view::npos) {
+      facts.facts.push_back({"model_engine",
+                             engine,
+                             {},
+                             {},
+                             Origin::default_value,
+                             "the engine of the actor's class"});
+      return;
+    }
+  }
+}
+
 std::string base_of(const Node& root, std::string_view path) {
   std::string base;
   for (const auto& [entry, node] : defaults_of(root)) {
@@ -95,6 +118,9 @@ void read(const Node& root, std::string_view path, Reading& into) {
                                node->span, node->span, Origin::set, "chosen in the defaults list"});
       }
     }
+  }
+  if (facts.closed) {
+    add_engine(root, facts);
   }
   const Scope scope{&root, Mode::omegaconf, true, facts.closed};
   flatten(scope, root, "", facts, [](const Pair& pair, const std::string& key, Facts&) {

@@ -1,0 +1,216 @@
+#include "lint/own_files.h"
+
+#include <map>
+
+#include "base/strings.h"
+#include "frontend/yaml/dialect.h"
+#include "frontend/yaml/document.h"
+#include "frontend/yaml/evaluate.h"
+#include "frontend/yaml/flatten.h"
+
+namespace shardlint {
+namespace {
+
+constexpr int folders_above = 8;
+constexpr std::size_t largest = 1u << 20;  // of a tree's file
+
+const Source* read_source(const std::string& path, Sources& sources, const Disk& disk) {
+  if (const Source* known = sources.find(path)) {
+    return known;
+  }
+  const std::optional<std::uint64_t> size = disk.size(path);
+  if (!size || *size > largest) {
+    return nullptr;
+  }
+  std::optional<std::string> text = disk.read(path);
+  return text ? &sources.add(path, std::move(*text)) : nullptr;
+}
+
+// "# @package _global_" above everything else.
+std::string package_of(std::string_view text) {
+  for (std::string_view line : split(text, '\n')) {
+    line = trim(line);
+    if (line.empty()) {
+      continue;
+    }
+    if (!line.starts_with('#')) {
+      break;
+    }
+    line = trim(line.substr(1));
+    if (line.starts_with("@package ")) {
+      return std::string(trim(line.substr(9)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+// Files by their path in the tree; what is not there is remembered too.
+struct OwnTrees::Store {
+  struct File {
+    std::string path, package;
+    yaml::Document document;
+    TreeFile tree;
+  };
+
+  const TreeFile* find(std::string_view path) {
+    const auto known = files.find(std::string(path));
+    if (known != files.end()) {
+      return known->second ? &known->second->tree : nullptr;
+    }
+    std::unique_ptr<File>& file = files[std::string(path)];
+    for (const std::string& folder : folders) {
+      const std::string name = normal_path(join_path(folder, std::string(path) + ".yaml"));
+      const Source* source = disk->is_file(name) ? read_source(name, *sources, *disk) : nullptr;
+      if (source && (file = read(std::string(path), *source))) {
+        root = root ? root : file.get();  // Hydra asks for the root first
+        return &file->tree;
+      }
+    }
+    return nullptr;
+  }
+
+  static std::unique_ptr<File> read(std::string path, const Source& source) {
+    auto file = std::make_unique<File>();
+    file->path = std::move(path);
+    file->package = package_of(source.text());
+    file->document = yaml::read(source);
+    const yaml::Node* top = file->document.root();
+    if (!file->document.ok || !top || !top->is_mapping()) {
+      return nullptr;
+    }
+    file->tree.path = file->path;
+    file->tree.package = file->package;
+    const yaml::Scope scope{top, yaml::Mode::omegaconf, false, false};
+    for (const yaml::Pair& pair : top->entries()) {
+      const std::string key = yaml::key_text(*pair.key);
+      Value value = yaml::evaluate(scope, *pair.value, key).value;
+      if (key != "defaults") {
+        file->tree.body.emplace_back(key, std::move(value));
+      } else if (const List* list = value.if_list()) {
+        file->tree.defaults = *list;
+      }
+    }
+    return file;
+  }
+
+  std::vector<std::string> folders;
+  Sources* sources = nullptr;
+  const Disk* disk = nullptr;
+  std::map<std::string, std::unique_ptr<File>> files;
+  const File* root = nullptr;
+};
+
+std::optional<std::string> find_beside(const Word& word, const std::string& script,
+                                       const Disk& disk) {
+  std::string path = word.text();
+  const std::size_t mark = path.rfind(Word::unknown_mark);
+  if (mark != std::string::npos) {
+    path.erase(0, mark + 1);
+    while (path.starts_with('/')) {
+      path.erase(0, 1);
+    }
+  }
+  if (path.empty() || path.starts_with('/')) {
+    return std::nullopt;
+  }
+  std::string folder = parent_path(script);
+  for (int level = 0; level < folders_above; ++level) {
+    const std::string there = normal_path(join_path(folder, path));
+    if (disk.is_file(there) || disk.is_directory(there)) {
+      return there;
+    }
+    const std::string above = parent_path(folder);
+    if (folder == "." || folder == "/" || above == folder) {
+      break;
+    }
+    folder = above;
+  }
+  return std::nullopt;
+}
+
+OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool module,
+                   const std::string& script, Sources& sources, const Disk& disk) {
+  OwnTrees out;
+  auto store = std::make_shared<OwnTrees::Store>();
+  store->sources = &sources;
+  store->disk = &disk;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string text = words[i].text();
+    const std::size_t equals = text.find('=');
+    const std::string flag = text.substr(0, equals);
+    const bool path = flag == "--config-path" || flag == "-cp";
+    if (!path && flag != "--config-dir" && flag != "-cd") {
+      continue;
+    }
+    const bool inside = equals != std::string::npos;
+    if (!inside && i + 1 >= words.size()) {
+      break;
+    }
+    const Word value = inside ? words[i].slice(equals + 1) : words[++i];
+    // Of --config-path a relative one starts at the program's file, which for a module of verl's
+    // own is the tree that is built in.
+    if (path && value.known() && !value.text().starts_with('/')) {
+      if (module && program.starts_with("verl.")) {
+        continue;
+      }
+      std::string file = module ? replace_all(program, ".", "/") : program;
+      const Word there = literal_word(join_path(parent_path(file), value.text()));
+      if (const auto found = find_beside(there, script, disk)) {
+        store->folders.push_back(*found);
+        continue;
+      }
+    }
+    if (const auto found = find_beside(value, script, disk)) {
+      store->folders.push_back(*found);
+    } else {
+      out.unreachable = true;
+    }
+  }
+  if (!store->folders.empty()) {
+    out.find = [store](std::string_view path) { return store->find(path); };
+  }
+  out.store = std::move(store);
+  return out;
+}
+
+void OwnTrees::place(Facts& facts) const {
+  if (!store || !store->root) {
+    return;
+  }
+  Facts written;
+  const yaml::Node& top = *store->root->document.root();
+  yaml::flatten({&top, yaml::Mode::omegaconf, false, false}, top, "", written);
+  std::map<std::string_view, const Fact*> by_key;
+  for (const Fact& fact : written.facts) {
+    by_key[fact.key] = &fact;
+  }
+  for (Fact& fact : facts.facts) {
+    const auto found = by_key.find(fact.key);
+    if (found != by_key.end() && !fact.key_span && !fact.value_span) {
+      fact.key_span = found->second->key_span;
+      fact.value_span = found->second->value_span;
+      fact.origin = Origin::set;
+    }
+  }
+}
+
+std::optional<Facts> override_file(const std::string& path, Sources& sources, const Disk& disk) {
+  const Source* source = read_source(path, sources, disk);
+  if (!source) {
+    return std::nullopt;
+  }
+  // The document is not needed any more: facts point into the source.
+  const yaml::Document document = yaml::read(*source);
+  if (!document.ok) {
+    return std::nullopt;
+  }
+  yaml::Reading reading = yaml::read_dialect(document, path, "megatron-bridge");
+  if (reading.configurations.empty()) {
+    return std::nullopt;
+  }
+  return std::move(reading.configurations.front());
+}
+
+}  // namespace shardlint

@@ -1,0 +1,40 @@
+#pragma once
+// Configuration files of the user's own that a command names: Hydra's --config-path and
+// --config-dir, Megatron-Bridge's --config-file.
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/files.h"
+#include "facts/config.h"
+#include "frontend/overrides/hydra_compose.h"
+#include "frontend/words.h"
+#include "source/source.h"
+
+namespace shardlint {
+
+// A file or folder that a word names, as seen from a script: relative paths, and those whose
+// beginning is not known ($PWD/conf), are tried from the script's folder and those above it.
+// Absolute paths belong to the machine that runs the job.
+std::optional<std::string> find_beside(const Word& word, const std::string& script,
+                                       const Disk& disk);
+
+// The trees in which the words make Hydra look besides its program's own.
+struct OwnTrees {
+  FindTreeFile find;         // empty: there are none
+  bool unreachable = false;  // a tree is named that is not here
+  // Gives values that the root file `name` holds their place.
+  void place(Facts& facts) const;
+
+  struct Store;
+  std::shared_ptr<Store> store;
+};
+OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool module,
+                   const std::string& script, Sources& sources, const Disk& disk);
+
+// The facts of an override file; nothing when it is not there or no such file.
+std::optional<Facts> override_file(const std::string& path, Sources& sources, const Disk& disk);
+
+}  // namespace shardlint

@@ -1,0 +1,62 @@
+"""Error findings on upstream's own files: exactly those of fixtures/true-errors.yaml, each with the
+statement that makes it true. SHARDLINT_UPSTREAM holds checkouts (megatron-lm, megatron-bridge, verl:
+launch scripts are linted), SHARDLINT_CORPUS real YAML files. Skipped, saying so, where they are not."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import tap
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+binary, fixture = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+outside = {k: v for k, v in os.environ.items() if not k.startswith('SHARDLINT_')}
+
+
+def errors(folder, endings):
+    files = sorted(str(p.relative_to(folder)) for p in folder.rglob('*')
+                   if p.suffix in endings and p.is_file())
+    assert files, f'nothing to lint in {folder}'
+    done = subprocess.run([str(binary), 'check', '--isolated', '--output-format', 'json', *files],
+                          env=outside, cwd=folder, capture_output=True, timeout=300)
+    assert done.returncode in (0, 1), done.stderr.decode()[-2000:]
+    return {(d['filename'], d['code'], d['location']['row'] if d['location'] else 0): d['message']
+            for d in json.loads(done.stdout)['diagnostics']
+            if d['severity'] == 'error' and d['verdict'] == 'violation'}, len(files)
+
+
+def compare(variable, top, endings):
+    if not os.environ.get(variable):
+        raise tap.Skip(f'{variable} is not set')
+    if not yaml:
+        raise tap.Skip('PyYAML is not installed')
+    folder = pathlib.Path(os.environ[variable])
+    if top != 'corpus':
+        folder = folder / top
+    if not folder.is_dir():
+        raise tap.Skip(f'{folder} is not there')
+    found, count = errors(folder, endings)
+    listed = {(row['file'].removeprefix(top + '/'), row['code'], line): row['because']
+              for row in yaml.safe_load(fixture.read_text())['errors']
+              if row['file'].startswith(top + '/') for line in row['lines']}
+    print(f'# {top}: {count} files, {len(found)} errors')
+    new = [f'{f}:{line}: {code} {found[f, code, line]}'
+           for f, code, line in sorted(found.keys() - listed.keys())]
+    gone = [f'{f}:{line}: {code}' for f, code, line in sorted(listed.keys() - found.keys())]
+    assert not new, 'errors that no upstream statement is known for:\n' + '\n'.join(new)
+    assert not gone, 'true errors that are no longer found:\n' + '\n'.join(gone)
+
+
+scripts = ('.sh', '.slurm', '.sbatch')
+tap.run([
+    *[(f'{top}: every error is a true one',
+       lambda top=top: compare('SHARDLINT_UPSTREAM', top, scripts))
+      for top in ('megatron-lm', 'megatron-bridge', 'verl')],
+    ('corpus: every error is a true one',
+     lambda: compare('SHARDLINT_CORPUS', 'corpus', ('.yaml', '.yml'))),
+])
