@@ -203,8 +203,12 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Dis
     context.facts = launch.facts;
     const bool infers = launch.program.find("inference") != std::string::npos ||
                         launch.program.find("text_generation") != std::string::npos;
-    context.facts.push_back(
-        {"run_mode", infers ? "inference" : "pretraining", {}, {}, Origin::default_value, ""});
+    context.facts.push_back({"derived.run_mode",
+                             infers ? "inference" : "pretraining",
+                             {},
+                             {},
+                             Origin::default_value,
+                             ""});
     add_argument_list(out, arguments, std::move(context), launch.program, options);
   } else if (launch.framework == "verl") {
     const OwnTrees own = own_trees(launch.arguments, launch.program, launch.module,

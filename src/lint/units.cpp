@@ -120,7 +120,7 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   for (yaml::ArgumentList& list : reading.arguments) {
     // Which script the test starts is not in the file, and some scripts add flags of their own.
     const Span run = list.facts.anchor;
-    list.facts.facts.push_back({"run_mode", list.mode, {}, {}, Origin::default_value, ""});
+    list.facts.facts.push_back({"derived.run_mode", list.mode, {}, {}, Origin::default_value, ""});
     add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
     const Schema* schema = Schema::get("megatron-lm", out.units.back().version);
     out.units.back().edit = [document, run, schema](std::span<const rules::Change> changes) {
