@@ -17,10 +17,11 @@ namespace shardlint {
 int run_test(Arguments arguments) {
   CLI::App app("Run the examples of rules.", "shardlint test");
   std::vector<std::string> folders;
-  std::vector<std::string> only;
+  std::vector<std::string> only, frameworks;
   bool mutate = false, tap = false, present = false;
   app.add_option("folders", folders, "folders of rules (default: the built-in rules)");
   app.add_option("--rule", only, "codes or names; all by default");
+  app.add_option("--framework", frameworks, "rules that have a case for it; all by default");
   app.add_flag("--mutate", mutate, "change each term of each condition: an example must notice");
   app.add_flag("--present", present, "run the examples that are there; ask for no others");
   app.add_flag("--tap", tap, "one line an example, in the Test Anything Protocol");
@@ -28,7 +29,7 @@ int run_test(Arguments arguments) {
     return *code;
   }
   rules::Pool pool;
-  rules::RuleSet all = rules::builtin_rules();
+  rules::RuleSet all = rules::builtin_rules_with_examples();
   std::vector<const rules::Rule*> chosen;
   for (const std::string& folder : folders) {
     if (!RealDisk().is_directory(folder)) {
@@ -45,7 +46,12 @@ int run_test(Arguments arguments) {
       return rule.id == name || rule.name == name;
     };
     const auto inside = [&](const std::string& folder) { return rule.file.starts_with(folder); };
-    if ((only.empty() || std::any_of(only.begin(), only.end(), named)) &&
+    const auto is_for = [&](const std::string& framework) {
+      return std::any_of(rule.cases.begin(), rule.cases.end(),
+                         [&](const rules::Case& c) { return c.framework == framework; });
+    };
+    if ((frameworks.empty() || std::any_of(frameworks.begin(), frameworks.end(), is_for)) &&
+        (only.empty() || std::any_of(only.begin(), only.end(), named)) &&
         (folders.empty() || std::any_of(folders.begin(), folders.end(), inside))) {
       chosen.push_back(&rule);
     }

@@ -142,7 +142,7 @@ std::string describe_key(const Schema& schema, std::string_view name, const rule
 }  // namespace
 
 std::optional<std::string> explain(std::string_view what) {
-  const rules::RuleSet& rules = rules::builtin_rules();
+  const rules::RuleSet& rules = rules::builtin_rules_with_examples();
   if (const rules::Rule* rule = rules.find(what)) {
     return describe(*rule);
   }

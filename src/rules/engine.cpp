@@ -85,6 +85,24 @@ struct Answer {
   bool concerned = true;                   // `when` is known to be true
 };
 
+// Whether the statement would still apply if one of the unknown values were null, which many are
+// where nobody set them: `layers % stages` says nothing of a model without layers.
+bool applies_to_null(const Case& check, State& state,
+                     const std::vector<std::string_view>& unknowns) {
+  return std::all_of(unknowns.begin(), unknowns.end(), [&](std::string_view key) {
+    state.begin(&check.lets);
+    const Value value = state.key(key);
+    if (value.if_unknown() && value.if_unknown()->not_null) {
+      return true;
+    }
+    state.trial[key] = Value();
+    state.begin(&check.lets);
+    const bool applies = !is_undefined(evaluate(check.require, state));
+    state.trial.clear();
+    return applies;
+  });
+}
+
 // Kleene logic loses `a or not a`. Where every unknown input has a small finite domain, all
 // combinations are tried and the answer is exact.
 Answer holds(const Case& check, State& state) {
@@ -111,6 +129,7 @@ Answer holds(const Case& check, State& state) {
       domains.emplace_back(key, u->domain);
     }
   }
+  answer.concerned = answer.concerned && applies_to_null(check, state, answer.unknowns);
   if (combinations > combination_limit || domains.empty()) {
     return answer;
   }
@@ -190,17 +209,22 @@ void apply(const Rewrite& rewrite, State& state) {
   }
 }
 
+// A mapping that was given key by key.
+bool is_filled(std::string_view key, const State& state) {
+  const Key* found = state.schema().find(key);
+  return found && found->type.kind == Kind::map && state.config().has_prefix(key);
+}
+
 // In a fragment, a step matters when the fragment (or an earlier step) has set a key it reads.
 bool relevant(const ProgramStep& step, const State& state) {
   if (step.check && state.config().partial) {
     return std::any_of(step.keys.begin(), step.keys.end(), [&](std::string_view key) {
-      return state.is_written(key) && !is_machine_fact(key);
+      return (state.is_written(key) || is_filled(key, state)) && !is_machine_fact(key);
     });
   }
   return state.world() == World::closed ||
          std::any_of(step.keys.begin(), step.keys.end(), [&](std::string_view key) {
-           const Entry* entry = state.config().find(key);
-           return entry && !is_machine_fact(key);
+           return (state.config().find(key) || is_filled(key, state)) && !is_machine_fact(key);
          });
 }
 

@@ -4,12 +4,15 @@
 #include <cstring>
 #include <unordered_map>
 
+#include <libdeflate.h>
+
 #include "base/error.h"
 
 namespace shardlint::rules {
 namespace {
 
-constexpr std::string_view magic = "shardlint-rules-1";
+constexpr std::string_view magic = "shardlint-rules-2";
+constexpr int compression_level = 12;
 
 // Writer and Reader share one description of every structure (`fields` below), so that the two
 // cannot drift apart.
@@ -177,8 +180,7 @@ void fields(A& a, Example& x) {
 template <typename A>
 void fields(A& a, Rule& x) {
   all(a, x.id, x.name, x.status, x.since, x.category, x.summary, x.rationale, x.message, x.help,
-      x.file, x.severity, x.tags, x.aliases, x.runtime_errors, x.cases, x.related, x.fixes,
-      x.examples);
+      x.file, x.severity, x.tags, x.aliases, x.runtime_errors, x.cases, x.related, x.fixes);
 }
 template <typename A>
 void fields(A& a, Rewrite& x) {
@@ -201,9 +203,47 @@ void all(A& a, T&... xs) {
 
 struct Header {
   char magic[24] = {};
-  std::uint64_t bytes = 0, strings = 0;
+  // Sizes of the parts, in their order: structures, strings, compressed examples; and of the
+  // examples' structures and strings.
+  std::uint64_t bytes = 0, strings = 0, compressed = 0, example_bytes = 0, example_strings = 0;
 };
 static_assert(sizeof(Header) % 8 == 0);
+
+using Examples = std::vector<std::vector<Example>>;  // of each rule
+
+std::string compress(const std::string& text) {
+  libdeflate_compressor* compressor = libdeflate_alloc_compressor(compression_level);
+  ensure(compressor, "no memory to compress with");
+  std::string out(libdeflate_deflate_compress_bound(compressor, text.size()), '\0');
+  out.resize(
+      libdeflate_deflate_compress(compressor, text.data(), text.size(), out.data(), out.size()));
+  libdeflate_free_compressor(compressor);
+  return out;
+}
+
+std::string decompress(std::string_view bytes, std::size_t size) {
+  libdeflate_decompressor* decompressor = libdeflate_alloc_decompressor();
+  ensure(decompressor, "no memory to decompress with");
+  std::string out(size, '\0');
+  const auto result = libdeflate_deflate_decompress(decompressor, bytes.data(), bytes.size(),
+                                                    out.data(), size, nullptr);
+  libdeflate_free_decompressor(decompressor);
+  ensure(result == LIBDEFLATE_SUCCESS, "the compiled examples do not decompress");
+  return out;
+}
+
+Header header_of(std::string_view block) {
+  Header header;
+  if (block.size() < sizeof header) {
+    throw Error("the compiled rules are missing");
+  }
+  std::memcpy(&header, block.data(), sizeof header);
+  if (std::string_view(header.magic) != magic ||
+      header.bytes + header.strings + header.compressed != block.size() - sizeof header) {
+    throw Error("the compiled rules belong to another build");
+  }
+  return header;
+}
 
 }  // namespace
 
@@ -219,32 +259,49 @@ const Rule* RuleSet::find(std::string_view code_or_name) const {
 
 std::string pack(const RuleSet& rules) {
   RuleSet copy = rules;  // `fields` takes what it could also fill
-  Writer writer;
+  Examples examples;
+  for (Rule& rule : copy.rules) {
+    examples.push_back(std::move(rule.examples));
+  }
+  Writer writer, example_writer;
   fields(writer, copy);
   writer.align();
+  fields(example_writer, examples);
+  const std::string compressed = compress(example_writer.bytes + example_writer.strings);
   Header header;
   std::memcpy(header.magic, magic.data(), magic.size());
   header.bytes = writer.bytes.size();
   header.strings = writer.strings.size();
+  header.compressed = compressed.size();
+  header.example_bytes = example_writer.bytes.size();
+  header.example_strings = example_writer.strings.size();
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + writer.bytes +
-         writer.strings;
+         writer.strings + compressed;
 }
 
 RuleSet unpack(std::string_view block) {
-  Header header;
-  if (block.size() < sizeof header) {
-    throw Error("the compiled rules are missing");
-  }
-  std::memcpy(&header, block.data(), sizeof header);
-  if (std::string_view(header.magic) != magic ||
-      header.bytes + header.strings != block.size() - sizeof header) {
-    throw Error("the compiled rules belong to another build");
-  }
+  const Header header = header_of(block);
   Reader reader(block.substr(sizeof header, header.bytes),
-                block.substr(sizeof header + header.bytes));
+                block.substr(sizeof header + header.bytes, header.strings));
   RuleSet rules;
   fields(reader, rules);
   return rules;
+}
+
+std::string unpack_examples(std::string_view block, RuleSet& rules) {
+  const Header header = header_of(block);
+  std::string storage =
+      decompress(block.substr(sizeof header + header.bytes + header.strings, header.compressed),
+                 header.example_bytes + header.example_strings);
+  const std::string_view view = storage;
+  Reader reader(view.substr(0, header.example_bytes), view.substr(header.example_bytes));
+  Examples examples;
+  fields(reader, examples);
+  ensure(examples.size() == rules.rules.size(), "the compiled examples are of other rules");
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    rules.rules[i].examples = std::move(examples[i]);
+  }
+  return storage;
 }
 
 }  // namespace shardlint::rules

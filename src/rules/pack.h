@@ -12,10 +12,15 @@ namespace shardlint::rules {
 std::string pack(const RuleSet& rules);
 
 // Views into `block`, which must be 8-byte aligned and outlive the result. Throws Error when it
-// was not made by pack() of this build.
+// was not made by pack() of this build. The examples are left out: they are compressed, and only
+// tests and explanations want them.
 RuleSet unpack(std::string_view block);
 
-// The rules compiled into this executable.
+// Gives unpacked rules their examples. What is returned holds their text and must outlive them.
+std::string unpack_examples(std::string_view block, RuleSet& rules);
+
+// The rules compiled into this executable, without their examples and with them.
 const RuleSet& builtin_rules();
+const RuleSet& builtin_rules_with_examples();
 
 }  // namespace shardlint::rules
