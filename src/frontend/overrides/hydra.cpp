@@ -123,6 +123,13 @@ class Run {
     return std::move(out_);
   }
 
+  const std::string& meant() const { return meant_; }
+  // A choice that no word makes, as if one did.
+  void choose(std::string_view choice) {
+    const std::size_t equals = choice.find('=');
+    extra_.chosen[std::string(choice.substr(0, equals))] = Value(choice.substr(equals + 1));
+  }
+
  private:
   void read_words() {
     for (std::size_t i = 0; i < words_.size(); ++i) {
@@ -200,7 +207,7 @@ class Run {
 
   // Group choices first, as Hydra does; then the tree.
   void compose() {
-    GroupChoices choices;
+    GroupChoices choices = extra_;
     std::map<std::string, const Item*> chosen;
     for (const Item& item : items_) {
       const Override& o = item.parsed;
@@ -501,6 +508,7 @@ class Run {
     std::string help;
     if (const std::string other = searches_-- > 0 ? other_choice(o.key) : std::string();
         !other.empty()) {
+      meant_ = meant_.empty() ? other : meant_;
       message += fmt::format(": it is there with `{}`", other);
     } else if (life && life->old_name) {
       better = life->replacement;
@@ -659,7 +667,9 @@ class Run {
   int searches_ = 20;  // of other trees for a key that is not in this one
   std::vector<Item> items_, values_, added_;
   std::map<std::string, const Item*> seen_;
+  GroupChoices extra_;
   std::set<const Word*> reported_;
+  std::string meant_;  // group=option under which a refused key exists
   HydraNode tree_;
 };
 
@@ -680,7 +690,27 @@ std::string_view root_of_program(std::string_view program) {
 }
 
 HydraRun read_hydra_arguments(std::span<const Word> words, const HydraOptions& options) {
-  return Run(words, options).read();
+  Run first(words, options);
+  HydraRun run = first.read();
+  if (first.meant().empty()) {
+    return run;
+  }
+  // The tree that the refused keys belong to was meant: what follows is judged by that, so that one
+  // slip is one finding a key and no more.
+  Run again(words, options);
+  again.choose(first.meant());
+  HydraRun meant = again.read();
+  if (meant.composed) {
+    run.facts = std::move(meant.facts);
+    run.groups = std::move(meant.groups);
+    std::erase_if(run.diagnostics, [](const Diagnostic& d) { return d.code == "HYD110"; });
+    for (Diagnostic& d : meant.diagnostics) {
+      if (d.code == "HYD110") {
+        run.diagnostics.push_back(std::move(d));
+      }
+    }
+  }
+  return run;
 }
 
 }  // namespace shardlint
