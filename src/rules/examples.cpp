@@ -6,8 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "facts/config.h"
 #include "frontend/overrides/argparse.h"
+#include "frontend/overrides/hydra.h"
 #include "rules/engine.h"
 #include "rules/literal.h"
 #include "rules/mutate.h"
@@ -34,34 +36,65 @@ void set_gpu(Config& config, const Source& source, const Example& example) {
   set(config, source, "device.cuda_available", true);
 }
 
+// A word of an example; what stands as ${NAME} to its end is not known.
+Word word_of(std::string_view text, const Span& at) {
+  const std::size_t known = std::min(text.find("${"), text.size());
+  Word out = literal_word(std::string(text.substr(0, known)));
+  if (known < text.size()) {
+    Piece piece;
+    piece.text = std::string(1, Word::unknown_mark);
+    piece.verbatim = false;
+    piece.quoted = true;
+    piece.unknown = std::make_shared<Unknown>(
+        Unknown{Reason::environment, std::string(text.substr(known)), {}, false, {}});
+    if (known == 0) {
+      out.pieces.clear();
+    }
+    out.pieces.push_back(std::move(piece));
+  }
+  for (Piece& piece : out.pieces) {
+    piece.span = at;
+  }
+  return out;
+}
+
+// The argument list as the framework's own front end reads it.
+void read_arguments(const Example& example, const Source& source, Config& config) {
+  std::vector<Word> words;
+  for (const Text word : example.argv) {
+    words.push_back(word_of(word, {&source, 0, 0}));
+  }
+  Facts facts;
+  if (example.framework == "verl") {
+    HydraOptions options;
+    options.version = example.version;
+    options.config_name = "ppo_trainer";
+    HydraRun run = read_hydra_arguments(words, options);
+    const auto refused = [](const Diagnostic& d) {
+      return d.severity == Severity::error && d.code != "HYD110";
+    };
+    if (const auto d = std::find_if(run.diagnostics.begin(), run.diagnostics.end(), refused);
+        d != run.diagnostics.end()) {
+      throw Error(fmt::format("example {}: {}", example.id, d->message));
+    }
+    facts = std::move(run.facts);
+    config.base = facts.base;
+  } else {
+    facts = read_argument_list(words, {std::string(example.version), ""}).facts;
+  }
+  for (const Fact& fact : facts.facts) {
+    const bool written = fact.key_span || fact.value_span || facts.framework != "verl";
+    config.set(fact.key, {fact.value, fact.origin, written ? Span{&source, 0, 0} : Span{}, {}, ""});
+  }
+  config.closed = example.closed && facts.closed;
+}
+
 Config configuration(const Example& example, const Source& source) {
   Config config;
   config.framework = std::string(example.framework);
   config.closed = example.closed;
   if (!example.argv.empty()) {
-    std::vector<Word> words;
-    for (const Text word : example.argv) {
-      Word out = literal_word(std::string(word));
-      if (word.find("${") != Text::npos) {
-        out.pieces = {{std::string(1, Word::unknown_mark),
-                       {&source, 0, 0},
-                       false,
-                       false,
-                       true,
-                       false,
-                       std::make_shared<Unknown>(
-                           Unknown{Reason::environment, std::string(word), {}, false, {}})}};
-      }
-      for (Piece& piece : out.pieces) {
-        piece.span = {&source, 0, 0};
-      }
-      words.push_back(std::move(out));
-    }
-    const ArgumentList list = read_argument_list(words, {std::string(example.version), ""});
-    for (const Fact& fact : list.facts.facts) {
-      config.set(fact.key, {fact.value, fact.origin, {&source, 0, 0}, {}, ""});
-    }
-    config.closed = example.closed && list.facts.closed;
+    read_arguments(example, source, config);
   }
   for (const Pair& pair : example.values) {
     set(config, source, std::string(pair.key), from_literal(pair.value));
