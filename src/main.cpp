@@ -23,6 +23,7 @@ constexpr Command table[] = {
     {"matrix", run_matrix, "which features go with which way of sharding"},
     {"test", run_test, "run the examples of rules"},
     {"verify", run_verify, "a real sharded training step on this machine, with proof"},
+    {"server", run_server, "the language server, for editors"},
     {"argv", run_argv, "what is understood of a launch script or command"},
     {"doctor", run_doctor, "what this machine has, held against what a configuration needs"},
     {"config", run_config, "the settings in force, and where each one came from"},

@@ -26,6 +26,7 @@ int run_matrix(Arguments);
 int run_resolve(Arguments);
 int run_diff(Arguments);
 int run_rules(Arguments);
+int run_server(Arguments);
 int run_test(Arguments);
 int run_verify(Arguments);
 int run_argv(Arguments);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "diagnostics/texts.h"
 #include "lint/judge.h"
 #include "rules/pack.h"
 #include "schema/schema.h"
@@ -91,6 +92,14 @@ std::string describe(const rules::Rule& rule) {
   return out;
 }
 
+std::string describe(const FindingText& text) {
+  std::string out = fmt::format("# {} {}\n\n{}\n", text.code, text.name, text.summary);
+  for (const std::string_view more : {text.rationale, text.help}) {
+    out += more.empty() ? "" : fmt::format("\n{}\n", more);
+  }
+  return out;
+}
+
 std::string describe_key(const Schema& schema, std::string_view name, const rules::RuleSet& rules) {
   std::string out;
   const Key* key = schema.find(name);
@@ -145,6 +154,9 @@ std::optional<std::string> explain(std::string_view what) {
   const rules::RuleSet& rules = rules::builtin_rules_with_examples();
   if (const rules::Rule* rule = rules.find(what)) {
     return describe(*rule);
+  }
+  if (const FindingText* text = find_finding_text(what)) {
+    return describe(*text);
   }
   std::string out;
   for (const std::string_view framework : Schema::frameworks()) {
