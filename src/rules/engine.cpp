@@ -228,13 +228,19 @@ bool relevant(const ProgramStep& step, const State& state) {
          });
 }
 
-// An unknown that the user can do something about: it comes from what is written.
+// An unknown that the user can do something about: it comes from what is written. A value of the
+// wrong type has been reported where it was read.
 bool worth_telling(const std::vector<std::string_view>& unknowns, State& state) {
+  const auto refused = [&](std::string_view key) {
+    const Entry* entry = state.config().find(key);
+    const Unknown* unknown = entry ? entry->value().if_unknown() : nullptr;
+    return unknown && unknown->reason == Reason::bad_type;
+  };
   return !unknowns.empty() &&
          std::any_of(unknowns.begin(), unknowns.end(),
                      [&](std::string_view key) { return state.is_written(key); }) &&
          std::none_of(unknowns.begin(), unknowns.end(), [&](std::string_view key) {
-           return is_machine_fact(key) && !state.is_written(key);
+           return refused(key) || (is_machine_fact(key) && !state.is_written(key));
          });
 }
 
