@@ -357,11 +357,15 @@ class ItemCheck {
       return;
     }
     const Counts& counts = found->second;
-    const bool padded = name.find("optimizer.distributed.") !=
-                        std::string::npos;  // buckets end in memory never written
+    // Buckets hold gaps between parameters, which start at multiples of 64 elements: memory that
+    // was never written, saved as pieces of their own.
+    const Chunk& chunk = checkpoint_.tensors[task.tensor].chunks[task.chunk];
+    const bool padded = name.find("optimizer.distributed.") != std::string::npos;
+    if (padded && volume(chunk.sizes).value_or(0) < 64) {
+      return;
+    }
     const std::string where = ", the first at element " + std::to_string(counts.first_bad) +
-                              " of the piece at " +
-                              text_of(checkpoint_.tensors[task.tensor].chunks[task.chunk].offsets);
+                              " of the piece at " + text_of(chunk.offsets);
     if (counts.nan + counts.infinite != 0) {
       const std::string what = std::to_string(counts.nan) + " NaN and " +
                                std::to_string(counts.infinite) + " infinite values" + where;
@@ -409,9 +413,12 @@ class ItemCheck {
   }
 
   // Equal checksums of equal sizes under different keys; constants (zeros, ones) are equal by
-  // right.
+  // right. Parameters that are replicated over model-parallel ranks are equal under one key, so of
+  // those only a whole rank that equals another one is a finding.
   void same_bytes() {
     std::unordered_map<std::uint64_t, std::uint32_t> first;
+    std::map<std::string, std::size_t, std::less<>> compared;  // tensors of a rank
+    std::map<std::pair<std::string, std::string>, std::pair<std::size_t, std::uint32_t>> equal;
     for (std::uint32_t i = 0; i < tasks_.size(); ++i) {
       const Task& task = tasks_[i];
       if (task.tensor == none || !task.has_crc || task.size < 1024 || !is_scanned(task.dtype)) {
@@ -421,14 +428,25 @@ class ItemCheck {
       if (seen.largest_signed == seen.smallest) {
         continue;
       }
+      const Tensor& b = checkpoint_.tensors[task.tensor];
+      const auto [rank_b, key_b] = rank_and_key(b.name);
+      ++compared[std::string(rank_b)];
       const auto [found, fresh] = first.try_emplace(task.size * 0x9E3779B97F4A7C15 ^ task.crc, i);
       const Task& other = tasks_[found->second];
       if (fresh || other.tensor == task.tensor || other.crc != task.crc ||
           other.size != task.size) {
         continue;
       }
-      const Tensor &a = checkpoint_.tensors[other.tensor], &b = checkpoint_.tensors[task.tensor];
-      if (a.dtype == b.dtype && a.shape == b.shape && !may_be_equal(a.name, b.name)) {
+      const Tensor& a = checkpoint_.tensors[other.tensor];
+      const auto [rank_a, key_a] = rank_and_key(a.name);
+      if (a.dtype != b.dtype || a.shape != b.shape) {
+        continue;
+      }
+      if (rank_a != rank_b && key_a == key_b) {
+        auto& [count, where] = equal[{std::string(rank_a), std::string(rank_b)}];
+        ++count;
+        where = i;
+      } else if (!may_be_equal(a.name, b.name)) {
         findings_.push_back({Fault::identical_tensors,
                              path_of(task.file, task.archive),
                              task.offset,
@@ -437,6 +455,27 @@ class ItemCheck {
                              {}});
       }
     }
+    for (const auto& [ranks, seen] : equal) {
+      const auto& [count, where] = seen;
+      if (count > 1 && count == compared[ranks.second]) {
+        findings_.push_back({Fault::identical_tensors,
+                             path_of(tasks_[where].file, tasks_[where].archive),
+                             {},
+                             "",
+                             "all of its " + std::to_string(count) +
+                                 " larger tensors hold the same bytes as those of " + ranks.first,
+                             {}});
+      }
+    }
+  }
+
+  // "mp_rank_00_001/model.w" of formats with files for each rank; else the rank is empty.
+  static std::pair<std::string_view, std::string_view> rank_and_key(std::string_view name) {
+    const std::size_t end = name.find('/');
+    return end != std::string_view::npos &&
+                   (name.starts_with("mp_rank_") || name.starts_with("rank_"))
+               ? std::pair(name.substr(0, end), name.substr(end + 1))
+               : std::pair(std::string_view(), name);
   }
 
   // Tied embeddings, and a master copy that equals its parameter, are meant to be equal.

@@ -57,6 +57,26 @@ class Walk {
                                                                       : name + "." + key;
   }
   std::string key_text(const Value& key) const {
+    switch (key.kind) {
+      case Kind::integer:
+        return std::to_string(key.integer);
+      case Kind::text:
+        return std::string(pickle_.text(key));
+      case Kind::tuple: {  // Megatron's buckets: (torch.bfloat16, torch.float32)
+        std::string text;
+        for (std::size_t i = 0; i < std::min<std::size_t>(pickle_.size(key), 8); ++i) {
+          const pickle::Global* global = pickle_.global(pickle_.elements(key)[i]);
+          text += (i == 0 ? "" : ", ") +
+                  (global != nullptr ? std::string(global->module) + "." + std::string(global->name)
+                                     : scalar_text(pickle_.elements(key)[i]));
+        }
+        return "(" + text + ")";
+      }
+      default:
+        return "?";
+    }
+  }
+  std::string scalar_text(const Value& key) const {
     return key.kind == Kind::integer ? std::to_string(key.integer)
            : key.kind == Kind::text  ? std::string(pickle_.text(key))
                                      : "?";

@@ -114,7 +114,17 @@ std::optional<StoredTensor> stored_tensor(const Pickle& pickle, const Value& val
       return std::nullopt;
     }
     const Value* arguments = pickle.elements(object->arguments);
-    const std::uint32_t count = object->arguments.count;
+    std::uint32_t count = object->arguments.count;
+    if (callable->module == "torch._tensor" && callable->name == "_rebuild_from_type_v2" &&
+        count == 4 && arguments[2].kind == Kind::tuple && arguments[2].count != 0) {
+      // A tensor with attributes of Python: function, class, the function's arguments, attributes.
+      callable = pickle.global(arguments[0]);
+      count = arguments[2].count;
+      arguments = pickle.elements(arguments[2]);
+      if (callable == nullptr) {
+        return std::nullopt;
+      }
+    }
     if (callable->module != "torch._utils" && callable->module != "torch._tensor") {
       return std::nullopt;
     }
