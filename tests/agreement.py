@@ -21,11 +21,13 @@ DEMANDS = {
     'megatron-bridge-067f987-untouched.jsonl.gz': {**ALL, 'flagged_at_anchor_percent': (97, 100)},
     'verl-1dda039.jsonl.gz': {
         'flagged_at_anchor_percent': (100, 100), 'false_errors': (0, 0), 'parse_missed': (0, 0),
-        'rewrite_recall_percent': (100, 100), 'rewrite_precision_percent': (99, 100)},
+        'rewrite_recall_percent': (100, 100), 'rewrite_precision_percent': (100, 100)},
     'verl-1dda039-tuned.jsonl.gz': {
-        'flagged_at_anchor_percent': (50, 100), 'false_errors': (0, 20), 'parse_missed': (0, 0)},
+        'flagged_at_anchor_percent': (97.7, 100), 'false_errors': (0, 0), 'parse_missed': (0, 0),
+        'rewrite_recall_percent': (100, 100), 'rewrite_precision_percent': (100, 100)},
     'verl-1dda039-untouched.jsonl.gz': {
-        'flagged_at_anchor_percent': (50, 100), 'false_errors': (0, 20), 'parse_missed': (0, 0)},
+        'flagged_at_anchor_percent': (95, 100), 'false_errors': (0, 0), 'parse_missed': (0, 0),
+        'rewrite_recall_percent': (94.4, 100), 'rewrite_precision_percent': (100, 100)},
 }
 
 

@@ -127,7 +127,9 @@ void compare_rewrites(const json& record, const Config& before, const Config& af
     row.claimed += claimed.count(key) && (ok || entry);
   }
   for (const std::string& key : claimed) {
-    if (!seen.count(key) && recorded.counts(key)) {
+    // verl's recorder compares what stands in the composed tree.
+    const bool comparable = recorded.config.framework != "verl" || before.find(key);
+    if (!seen.count(key) && comparable && recorded.counts(key)) {
       Figures::PerKey& row = figures.keys[key];
       ++row.claimed;
       if (row.claimed - row.matched < 3) {

@@ -114,12 +114,10 @@ bool RecordedCase::counts(const std::string& key) const {
       return false;
     }
   }
-  // verl's recorder compares what stands in the composed tree, and its loader ignores the sampler
-  // that gives each rank its part of an SFT data set.
+  // verl's recorder does not follow the data section, and its loader ignores the sampler that gives
+  // each rank its part of an SFT data set.
   if (config.framework == "verl" &&
-      (key == "optim.total_training_steps" || key.starts_with("data.") ||
-       key.ends_with("fsdp_config.use_remove_padding") ||
-       key.ends_with("fsdp.use_remove_padding"))) {
+      (key == "optim.total_training_steps" || key.starts_with("data."))) {
     return false;
   }
   return key.find("_type") == std::string::npos && key.find("init_method") == std::string::npos &&
