@@ -44,6 +44,8 @@ struct Result {
   std::vector<Diagnostic> diagnostics;  // sorted by path, offset, code
   std::vector<Suppressed> suppressed;   // kept quiet by comments; in the same order
   std::vector<std::string> linted;      // the files that `files` counts, sorted
+  // "megatron-lm 0.20.0": the frameworks of which no version was named, taken as the newest; sorted
+  std::vector<std::string> newest;
   struct Failure {
     std::string filename, message;
   };

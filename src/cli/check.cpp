@@ -261,6 +261,9 @@ class Check {
     if (!flags_.no_summary && !flags_.quiet) {
       std::fflush(stdout);
       fmt::print(stderr, "{}\n", summary_line(report));
+      for (const std::string& newest : result.newest) {
+        fmt::print(stderr, "taken as {}, the newest known; --target names another\n", newest);
+      }
     }
     return code;
   }

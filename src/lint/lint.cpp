@@ -16,6 +16,7 @@
 #include "lint/judge.h"
 #include "lint/suppressions.h"
 #include "lint/units.h"
+#include "schema/schema.h"
 
 namespace shardlint {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 struct FileResult {
   std::vector<Diagnostic> diagnostics;
   std::vector<Suppressed> suppressed;
+  std::vector<std::string> newest;
   std::string failure;
   bool linted = false;
 };
@@ -58,6 +60,18 @@ std::vector<Diagnostic> judge_all(ReadFile& read, const RuleBook& book,
   return out;
 }
 
+// The frameworks that are taken as the newest because nobody named a version.
+std::vector<std::string> taken_as_newest(const ReadFile& read) {
+  std::vector<std::string> out;
+  for (const Unit& unit : read.units) {
+    const Schema* schema = unit.version.empty() ? Schema::get(unit.config.framework, "") : nullptr;
+    if (schema) {
+      out.push_back(fmt::format("{} {}", unit.config.framework, schema->version()));
+    }
+  }
+  return out;
+}
+
 FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
                      const RuleBook& book, const std::optional<checkpoint::ResumePoint>& resume,
                      const Options& options) {
@@ -65,6 +79,7 @@ FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
   Sources sources;
   ReadFile read = read_file(file, std::move(text), sources, disk, options);
   out.linted = !read.framework.empty();
+  out.newest = taken_as_newest(read);
   out.diagnostics = judge_all(read, book, resume);
   if (const Source* source = sources.find(file.path); source && out.linted) {
     book.keep_selected(out.diagnostics);
@@ -87,6 +102,7 @@ void take(Result& result, const std::string& path, FileResult file) {
     result.linted.push_back(path);
   }
   append(result.diagnostics, std::move(file.diagnostics));
+  std::move(file.newest.begin(), file.newest.end(), std::back_inserter(result.newest));
   std::move(file.suppressed.begin(), file.suppressed.end(), std::back_inserter(result.suppressed));
 }
 
@@ -94,6 +110,8 @@ void finish(Result& result, const RuleBook& book) {
   book.keep_selected(result.diagnostics);
   sort_diagnostics(result.diagnostics);
   sort_suppressed(result.suppressed);
+  std::sort(result.newest.begin(), result.newest.end());
+  result.newest.erase(std::unique(result.newest.begin(), result.newest.end()), result.newest.end());
 }
 
 }  // namespace
@@ -163,6 +181,7 @@ Result lint_arguments(std::span<const std::string> arguments, const Options& opt
   ReadFile read = read_arguments(arguments, sources, options);
   Result out;
   out.files = 1;
+  out.newest = taken_as_newest(read);
   out.diagnostics = judge_all(read, book, resume);
   finish(out, book);
   return out;

@@ -88,10 +88,19 @@ class Release:
     @functools.lru_cache(maxsize=None)
     def says(self, words):
         return words in self.facts.messages or any(
-            min(len(words), len(m)) > 0.6 * max(len(words), len(m))
-            and difflib.SequenceMatcher(None, words, m).quick_ratio() > 0.75
-            and difflib.SequenceMatcher(None, words, m).ratio() > 0.75
+            alike(words, m) and difflib.SequenceMatcher(None, words, m).ratio() > 0.75
             for m in self.facts.messages)
+
+
+def alike(a, b):
+    """A cheap look before the exact comparison: messages that share most of their words."""
+    first, second = vocabulary(a), vocabulary(b)
+    return len(first & second) >= 0.4 * max(len(first), len(second))
+
+
+@functools.lru_cache(maxsize=None)
+def vocabulary(text):
+    return frozenset(text.lower().split())
 
 
 def git(git_dir, *args):

@@ -136,7 +136,7 @@ class Recorder:
         program = self.program
         try:
             config, choices = self.compose(case["base"], case["overrides"])
-        except (HydraException, OmegaConfBaseException) as error:
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
             return {**case, "verdict": "reject", "stage": "compose", "type": type(error).__name__,
                     "anchor": "compose"}
         program.reset(case["device_capability"])
