@@ -25,6 +25,7 @@ void add(Result& into, Result&& more) {
   move_all(more.linted, into.linted);
   into.files += more.files;
   into.skipped += more.skipped;
+  move_all(more.newest, into.newest);
 }
 
 }  // namespace
@@ -112,6 +113,8 @@ Result Project::lint_paths(const std::vector<std::string>& paths) {
   sort_diagnostics(out.diagnostics);
   sort_suppressed(out.suppressed);
   std::sort(out.linted.begin(), out.linted.end());
+  std::sort(out.newest.begin(), out.newest.end());
+  out.newest.erase(std::unique(out.newest.begin(), out.newest.end()), out.newest.end());
   return out;
 }
 

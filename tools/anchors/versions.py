@@ -6,8 +6,8 @@ usage: tools/anchors/versions.py [--dry] REPOSITORY=GIT_DIR...
 The releases are those of rules/schema/*.yaml; Megatron-Bridge's are read with the Megatron-LM commit
 that each pins. A case loses a release only where its statement is surely absent from that release's
 whole source: neither its text, nor (of an assert) its condition, nor (of an error or warning) a
-message like its own, nor (of a rewrite) any assignment to its target. Everything else keeps the case,
-and a range written by hand is left alone.
+message like its own, nor (of a rewrite) any assignment to its target; and where one of the case's keys does
+not exist. Everything else keeps the case. A range is only ever narrowed.
 """
 import ast
 import collections
@@ -21,7 +21,10 @@ import subprocess
 import sys
 import tempfile
 
+import yaml
+
 import evidence
+from key_history import KeyHistory
 from statements import Statements, digest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -191,33 +194,60 @@ def grouped():
     return out
 
 
+def cases():
+    """(framework, rule, case) -> the case as it is written, for rules"""
+    out = {}
+    for path in sorted((ROOT / "rules").glob("*/*.yaml")):
+        if path.parent.name not in ("schema", "rewrites"):
+            document = yaml.load(path.read_text(), yaml.CSafeLoader)
+            for case in document.get("cases", ()):
+                (framework,) = case["for"]
+                out[framework, document["id"], case["id"]] = case
+    return out
+
+
+def with_keys(found):
+    """The ranges, none of which reaches back to a release that lacks a key of its case. A case that is
+    in all releases keeps the empty range, unless it allows one of its keys to be absent: an empty one
+    leaves out the releases that lack any key."""
+    out = dict(found)
+    history = {framework: KeyHistory(framework) for framework in OWN}
+    for name, case in cases().items():
+        past = history[name[0]]
+        keys = past.since(case)
+        if name in out:
+            out[name] = past.versions[max(keys, past.versions.index(out[name]))]
+        elif past.allows_absent(case):
+            out[name] = past.versions[keys]
+    return out
+
+
 def write(found):
-    """Ranges into the files; each case's line `for: {framework: ""}` is the one changed."""
+    """Ranges into the files: into the lines `for: {framework: ""}`, or with an older release."""
     changed = 0
+    order = {framework: KeyHistory(framework).versions for framework in OWN}
     for path in sorted((ROOT / "rules").glob("*/*.yaml")):
         if path.parent.name == "schema":
             continue
         lines, rule, case, out = path.read_text().splitlines(), None, None, []
         framework = path.stem if path.parent.name == "rewrites" else None
-        for line in lines:
+        for index, line in enumerate(lines):
             if match := re.match(r"id: (\S+)", line):
                 rule = match[1]
             if match := re.match(r"  - id: (\S+)", line):
                 case = match[1]
                 since = found.get((framework, "rewrite", case)) if framework else None
                 out.append(line)
-                if since:
+                if since and not lines[index + 1].startswith("    versions: "):
                     out.append(f'    versions: ">={since}"')
                     changed += 1
                 continue
-            match = re.match(r'    for: \{([\w-]+): ""\}$', line)
+            match = re.match(r'    for: \{([\w-]+): "(?:>=([^",]+))?"\}$', line)
             since = match and found.get((match[1], rule, case))
-            if since:
+            if since and (not match[2] or match[2] in order[match[1]]
+                          and order[match[1]].index(match[2]) < order[match[1]].index(since)):
                 line = f'    for: {{{match[1]}: ">={since}"}}'
                 changed += 1
-            if framework and line.startswith("    versions: ") and out[-1].startswith("    versions: "):
-                out.pop()  # one written before stays
-                changed -= 1
             out.append(line)
         path.write_text("\n".join(out) + "\n")
     return changed
@@ -235,7 +265,7 @@ def main(argv):
             if dry:
                 print(framework, rule, case, f">={since}", anchors[0].path, anchors[0].line)
     if not dry:
-        print("changed:", write(found))
+        print("changed:", write(with_keys(found)))
     for (framework, since), count in sorted(totals.items()):
         print(f"{framework} {since}: {count}")
 
