@@ -51,7 +51,8 @@ class Statements:
                 own = ast.unparse(node.test)
             compound = getattr(node, "body", None) is not None
             last = node.body[0].lineno - 1 if compound else node.end_lineno
-            words = words_of(node.test) if isinstance(node, ast.If) else "" if compound else words_of(node)
+            words = "" if compound and not isinstance(node, ast.If) else words_of(
+                node.test if isinstance(node, ast.If) else node)
             self.all.append(Statement(function, node.lineno, max(last, node.lineno),
                                       type(node).__name__.lower(), header(node), own, words))
             inner = function

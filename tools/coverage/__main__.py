@@ -76,8 +76,9 @@ def classify(entries, framework, named):
     known = {entry['id'] for entry in entries}
     stray = sorted((set(why) | rules | rewrites) - known)
     idle = sorted(set(why) & (rules | rewrites))
-    if stray or idle:
-        sys.exit(f'{framework}: not in the catalogue: {stray}; encoded, but with a reason: {idle}')
+    for what, names in (('not in the catalogue', stray), ('encoded, but with a reason', idle)):
+        if names:
+            print(f'{framework}: {what}: {", ".join(names)}', file=sys.stderr)
     return [(entry, column(entry, rules, rewrites, why), why.get(entry['id'], ('', ''))[1])
             for entry in entries]
 
