@@ -54,7 +54,7 @@ def reasons(framework):
     """id -> (column, reason)"""
     out = {}
     for group in load(pathlib.Path(__file__).parent / f'{framework}.yaml'):
-        for name in group['ids']:
+        for name in group['ids'] or ():
             if name in out:
                 sys.exit(f'{framework}.yaml: {name} has two reasons')
             out[name] = (group['column'], group['why'])
