@@ -18,16 +18,18 @@ binary, fixture = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
 outside = {k: v for k, v in os.environ.items() if not k.startswith('SHARDLINT_')}
 
 
-def errors(folder, endings):
+def lint(folder, endings):
     files = sorted(str(p.relative_to(folder)) for p in folder.rglob('*')
                    if p.suffix in endings and p.is_file())
     assert files, f'nothing to lint in {folder}'
     done = subprocess.run([str(binary), 'check', '--isolated', '--output-format', 'json', *files],
                           env=outside, cwd=folder, capture_output=True, timeout=300)
     assert done.returncode in (0, 1), done.stderr.decode()[-2000:]
-    return {(d['filename'], d['code'], d['location']['row'] if d['location'] else 0): d['message']
-            for d in json.loads(done.stdout)['diagnostics']
-            if d['severity'] == 'error' and d['verdict'] == 'violation'}, len(files)
+    return [d for d in json.loads(done.stdout)['diagnostics'] if d['verdict'] == 'violation'], len(files)
+
+
+def place(d):
+    return d['filename'], d['code'], d['location']['row'] if d['location'] else 0
 
 
 def compare(variable, top, endings):
@@ -40,14 +42,21 @@ def compare(variable, top, endings):
         folder = folder / top
     if not folder.is_dir():
         raise tap.Skip(f'{folder} is not there')
-    found, count = errors(folder, endings)
+    diagnostics, count = lint(folder, endings)
+    found = {place(d): d['message'] for d in diagnostics if d['severity'] == 'error'}
+    fixed = yaml.safe_load(fixture.read_text())
     listed = {(row['file'].removeprefix(top + '/'), row['code'], line): row['because']
-              for row in yaml.safe_load(fixture.read_text())['errors']
+              for row in fixed['errors']
               if row['file'].startswith(top + '/') for line in row['lines']}
     print(f'# {top}: {count} files, {len(found)} errors')
     new = [f'{f}:{line}: {code} {found[f, code, line]}'
            for f, code, line in sorted(found.keys() - listed.keys())]
     gone = [f'{f}:{line}: {code}' for f, code, line in sorted(listed.keys() - found.keys())]
+    warned = {(*place(d), d['instance']) for d in diagnostics if d['severity'] == 'warning'}
+    silent = [row for row in fixed['warnings'] if row['file'].startswith(top + '/') and
+              (row['file'].removeprefix(top + '/'), row['code'], row['line'], row['instance'])
+              not in warned]
+    assert not silent, f'warnings that are no longer found: {silent}'
     assert not new, 'errors that no upstream statement is known for:\n' + '\n'.join(new)
     assert not gone, 'true errors that are no longer found:\n' + '\n'.join(gone)
 

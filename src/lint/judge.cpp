@@ -101,7 +101,7 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   rules::Run run = rules::check(*program, unit.config);
   for (rules::Finding& finding : run.findings) {
     finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
-    if (unit.passed_on && finding.on_defaults) {
+    if (unit.passed_on && finding.on_defaults && finding.diagnostic.severity == Severity::error) {
       finding.diagnostic.related.push_back(
           {locate(unit.passed_on), "assumes that the script is started without arguments"});
     }
