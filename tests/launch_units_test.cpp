@@ -71,6 +71,8 @@ TEST_SUITE("launch-units") {
     CHECK(read.key("num_layers") == "30 at job/run.sh:3");
     const Read array("A=(\n  --num-layers 30\n)\ntorchrun pretrain_gpt.py ${A[@]}\n");
     CHECK(array.key("num_layers") == "30 at job/run.sh:2");
+    const Read bare("L=30\nA=(\n  --num-layers $L\n)\ntorchrun pretrain_gpt.py ${A[@]}\n");
+    CHECK(bare.key("num_layers") == "30 at job/run.sh:3");
     const Read text("F=\"--num-layers 30\"\ntorchrun pretrain_gpt.py $F\n");
     CHECK(text.key("num_layers") == "30 at job/run.sh:1");
     const Read environment("N=1\nexport NCCL_NVLS_ENABLE=$N\ntorchrun pretrain_gpt.py\n");

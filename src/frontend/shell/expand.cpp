@@ -124,7 +124,11 @@ void Evaluator::put_list(WordBuilder& out, const std::vector<Field>& fields, boo
     step();
     if (!quoted && !field.open) {
       const std::size_t before = out.done.size();
+      const bool alone = !out.started;
       put(out, field.text, false);
+      if (alone && out.started && out.done.size() == before) {
+        out.current.written = field.written;  // not cut: the element as the array holds it
+      }
       for (std::size_t k = before; k < out.done.size(); ++k) {
         out.done[k].conditional = out.done[k].conditional || field.conditional;
         out.done[k].condition = field.condition;
