@@ -48,7 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rules::Pool blocks;  // 8-byte aligned, as the block in the executable is
   const std::string_view block = blocks.keep(packed);
   if (reinterpret_cast<std::uintptr_t>(block.data()) % 8 == 0) {
-    ensure(rules::pack(rules::unpack(block)) == packed, "a packed rule reads back as another");
+    rules::RuleSet back = rules::unpack(block);
+    const std::string texts = rules::unpack_examples(block, back);
+    ensure(rules::pack(back) == packed, "a packed rule reads back as another");
   }
   for (const rules::Rule& rule : loaded.rules.rules) {
     rules::run_examples(loaded.rules, rule);
