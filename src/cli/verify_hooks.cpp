@@ -18,6 +18,7 @@ namespace {
 LintedConfig read(const std::vector<std::string>& paths, Sources& sources, const Options& options) {
   const RuleBook book(options);
   const RealDisk disk;
+  Bench bench(disk, options);
   const Discovery found = discover(paths, disk);
   if (!found.failures.empty()) {
     throw Error(found.failures[0].path + ": " + found.failures[0].message);
@@ -28,7 +29,8 @@ LintedConfig read(const std::vector<std::string>& paths, Sources& sources, const
     if (!text) {
       throw Error(file.path + ": cannot be read");
     }
-    ReadFile content = read_file(file, std::move(*text), sources, disk, options);
+    ReadFile content = read_file(file, std::move(*text), sources, bench);
+    std::move(content.owners.begin(), content.owners.end(), std::back_inserter(out.owners));
     std::move(content.diagnostics.begin(), content.diagnostics.end(),
               std::back_inserter(out.diagnostics));
     for (const Unit& unit : content.units) {

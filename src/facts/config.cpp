@@ -3,6 +3,19 @@
 #include <algorithm>
 
 namespace shardlint {
+namespace {
+
+// "a.b.c" -> "a", "a.b"
+std::vector<std::string_view> prefixes(std::string_view key) {
+  std::vector<std::string_view> out;
+  for (std::size_t dot = key.find('.'); dot != std::string_view::npos;
+       dot = key.find('.', dot + 1)) {
+    out.push_back(key.substr(0, dot));
+  }
+  return out;
+}
+
+}  // namespace
 
 std::string_view origin_name(Origin origin) {
   switch (origin) {
@@ -39,15 +52,32 @@ void Config::set(std::string_view key, Step step) {
   auto it = entries_.find(key);
   if (it == entries_.end()) {
     it = entries_.emplace(std::string(key), Entry{}).first;
+    for (std::string_view prefix : prefixes(key)) {
+      const auto found = below_.find(prefix);
+      if (found != below_.end()) {
+        ++found->second;
+      } else {
+        below_.emplace(prefix, 1);
+      }
+    }
   }
   it->second.chain.push_back(std::move(step));
 }
 
+void Config::remove(std::string_view key) {
+  const auto it = entries_.find(key);
+  if (it == entries_.end()) {
+    return;
+  }
+  entries_.erase(it);
+  for (std::string_view prefix : prefixes(key)) {
+    --below_.find(prefix)->second;
+  }
+}
+
 bool Config::has_prefix(std::string_view prefix) const {
-  return std::any_of(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    return entry.first.size() > prefix.size() && entry.first.starts_with(prefix) &&
-           entry.first[prefix.size()] == '.';
-  });
+  const auto found = below_.find(prefix);
+  return found != below_.end() && found->second > 0;
 }
 
 std::vector<std::string> Config::keys() const {

@@ -65,7 +65,7 @@ class Config {
  public:
   const Entry* find(std::string_view key) const;
   void set(std::string_view key, Step step);  // appends to the chain
-  void remove(std::string_view key) { entries_.erase(std::string(key)); }
+  void remove(std::string_view key);
   bool has_prefix(std::string_view prefix) const;  // some key starts with "prefix."
   std::vector<std::string> keys() const;           // sorted
 
@@ -90,6 +90,8 @@ class Config {
     }
   };
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
+  // How many keys lie below each prefix: rules ask for it at every key that is not there.
+  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> below_;
 };
 
 // Layers, first to last; later facts win and the whole chain is kept. The framework, anchor and

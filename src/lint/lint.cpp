@@ -72,18 +72,17 @@ std::vector<std::string> taken_as_newest(const ReadFile& read) {
   return out;
 }
 
-FileResult lint_file(const FoundFile& file, std::string text, const Disk& disk,
-                     const RuleBook& book, const std::optional<checkpoint::ResumePoint>& resume,
-                     const Options& options) {
+FileResult lint_file(const FoundFile& file, std::string text, Bench& bench, const RuleBook& book,
+                     const std::optional<checkpoint::ResumePoint>& resume) {
   FileResult out;
   Sources sources;
-  ReadFile read = read_file(file, std::move(text), sources, disk, options);
+  ReadFile read = read_file(file, std::move(text), sources, bench);
   out.linted = !read.framework.empty();
   out.newest = taken_as_newest(read);
   out.diagnostics = judge_all(read, book, resume);
-  if (const Source* source = sources.find(file.path); source && out.linted) {
+  if (read.source && out.linted) {
     book.keep_selected(out.diagnostics);
-    obey_comments(*source, book, options, out.diagnostics, out.suppressed);
+    obey_comments(*read.source, book, bench.options, out.diagnostics, out.suppressed);
   }
   return out;
 }
@@ -128,9 +127,10 @@ Result lint(std::span<const std::string> paths, const Options& options) {
   std::vector<FileResult> results(found.files.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
+    Bench bench(disk, options);
     for (std::size_t i = next++; i < results.size(); i = next++) {
       if (auto text = disk.read(found.files[i].path)) {
-        results[i] = lint_file(found.files[i], std::move(*text), disk, book, resume, options);
+        results[i] = lint_file(found.files[i], std::move(*text), bench, book, resume);
       } else {
         results[i].failure = "cannot be read";
       }
@@ -169,7 +169,8 @@ Result lint(std::string_view name, std::string_view text, const Options& options
   const MemoryDisk disk = disk_with_unsaved(options, real);
   const FoundFile file{std::string(name), kind_of(name, text), true};
   Result out;
-  take(out, file.path, lint_file(file, std::string(text), disk, book, resume, options));
+  Bench bench(disk, options);
+  take(out, file.path, lint_file(file, std::string(text), bench, book, resume));
   finish(out, book);
   return out;
 }

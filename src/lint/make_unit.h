@@ -19,7 +19,6 @@ void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context
                        const std::string& script, const Options& options);
 
 // Every launch of a training program in a shell script.
-ReadFile read_shell(const Source& source, Sources& sources, const Disk& disk,
-                    const Options& options);
+ReadFile read_shell(const Source& source, Sources& sources, Bench& bench);
 
 }  // namespace shardlint

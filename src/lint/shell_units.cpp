@@ -7,7 +7,6 @@
 #include "frontend/overrides/bridge_arguments.h"
 #include "frontend/overrides/bridge_sync.h"
 #include "frontend/overrides/hydra.h"
-#include "frontend/python/python.h"
 #include "frontend/shell/edits.h"
 #include "frontend/shell/findings.h"
 #include "frontend/shell/launcher.h"
@@ -137,6 +136,7 @@ void add_facts(ReadFile& out, const Launch& launch, Facts facts,
   add_unit(out, std::move(facts), options);
 }
 
+<<<<<<< HEAD
 // Words that cannot be known may set anything, so that the recipe's own values say nothing.
 bool may_set_anything(const Launch& launch) {
   return std::any_of(launch.arguments.begin(), launch.arguments.end(),
@@ -154,14 +154,15 @@ void lay_under(BridgeRun& run, const Launch& launch, Sources& sources, const Dis
     }
   }
   if (facts.base.empty() || !launch.span || may_set_anything(launch)) {
+=======
+// A launcher of Megatron-Bridge starts from a recipe; what the command line says comes after it.
+void lay_under(ReadFile& out, Facts& facts, const Launch& launch, Bench& bench) {
+  if (facts.base.empty() || !launch.span) {
+>>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
     return;
   }
-  PythonOptions python;
-  python.source_roots = options.source_roots;
-  python.disk = &disk;
-  python.sources = &sources;
-  python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
   std::vector<Diagnostic> ignored;  // those of the recipe's own file
+<<<<<<< HEAD
   auto recipe =
       PythonReader(python).recipe(facts.base, launch.span.source->name(), launch.span, ignored);
   if (!recipe) {
@@ -178,6 +179,17 @@ void lay_under(BridgeRun& run, const Launch& launch, Sources& sources, const Dis
     };
     add_recipe_syncs(facts, tells("sft") || tells("lora") || tells("dora") || tells("peft"));
   }
+=======
+  PythonReaders::Reading reading =
+      bench.python.recipe(facts.base, launch.span.source->name(), launch.span, ignored);
+  if (reading.configurations.empty()) {
+    return;
+  }
+  const Facts& recipe = reading.configurations.front();
+  facts.facts.insert(facts.facts.begin(), recipe.facts.begin(), recipe.facts.end());
+  facts.closed = facts.closed || recipe.closed;
+  out.owners.push_back(std::move(reading.owner));
+>>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
 }
 
 // What Hydra refuses because there is no such key can only go.
@@ -192,8 +204,8 @@ void offer_removal(std::vector<Diagnostic>& diagnostics, const Launch& launch) {
   }
 }
 
-void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Disk& disk,
-                const Options& options) {
+void add_launch(ReadFile& out, const Launch& launch, Bench& bench) {
+  const Options& options = bench.options;
   const std::string version = target_version(options, launch.framework);
   const std::vector<Word> arguments = whole_placeholders(launch.arguments);
   if (launch.framework == "megatron-lm") {
@@ -221,8 +233,13 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Dis
     offer_removal(run.diagnostics, launch);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {
+<<<<<<< HEAD
     BridgeRun run = read_bridge_arguments(arguments, {version, launch.program});
     lay_under(run, launch, sources, disk, options);
+=======
+    BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});
+    lay_under(out, run.facts, launch, bench);
+>>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   }
   out.units.back().passed_on = launch.passed_on;
@@ -234,16 +251,15 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, const Dis
 
 }  // namespace
 
-ReadFile read_shell(const Source& source, Sources& sources, const Disk& disk,
-                    const Options& options) {
+ReadFile read_shell(const Source& source, Sources& sources, Bench& bench) {
   shell::Options with;
-  for (const std::string& each : options.env) {
+  for (const std::string& each : bench.options.env) {
     const std::size_t equals = each.find('=');
     if (equals != std::string::npos) {
       with.environment[std::string(trim(each.substr(0, equals)))] = each.substr(equals + 1);
     }
   }
-  const shell::Evaluation evaluation = shell::evaluate(source, sources, disk, with);
+  const shell::Evaluation evaluation = shell::evaluate(source, sources, bench.disk, with);
   const std::vector<Launch> launches = shell::launches(evaluation);
   ReadFile out;
   if (launches.empty()) {
@@ -255,7 +271,7 @@ ReadFile read_shell(const Source& source, Sources& sources, const Disk& disk,
     out.diagnostics.push_back(std::move(each));
   }
   for (const Launch& launch : launches) {
-    add_launch(out, launch, sources, disk, options);
+    add_launch(out, launch, bench);
   }
   return out;
 }

@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "frontend/overrides/argparse.h"
-#include "frontend/python/python.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/edit.h"
@@ -134,38 +133,48 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   return out;
 }
 
-ReadFile read_python_file(const Source& source, Sources& sources, const Disk& disk,
-                          const Options& options) {
+ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench) {
   ReadFile out;
-  PythonOptions python;
-  python.source_roots = options.source_roots;
-  python.disk = &disk;
-  python.sources = &sources;
-  python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
-  std::vector<Facts> configurations = read_python(source, python, out.diagnostics);
-  if (configurations.empty()) {
+  PythonReaders::Reading reading = bench.python.read(file.path, std::move(text), out.diagnostics);
+  out.source = reading.source;
+  out.owners.push_back(std::move(reading.owner));
+  if (reading.configurations.empty()) {
     out.diagnostics.clear();  // some other Python file is nobody's configuration
     return out;
   }
-  for (Facts& facts : configurations) {
+  for (Facts& facts : reading.configurations) {
     out.framework = facts.framework;
-    add_unit(out, std::move(facts), options);
+    add_unit(out, std::move(facts), bench.options);
   }
+  return out;
+}
+
+PythonOptions python_options(const Disk& disk, const Options& options) {
+  PythonOptions python;
+  python.source_roots = options.source_roots;
+  python.disk = &disk;
+  python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
+  return python;
+}
+
+ReadFile read_text(const FoundFile& file, const Source& source, Sources& sources, Bench& bench) {
+  ReadFile out = file.kind == FileKind::yaml ? read_yaml(file, source, bench.options)
+                                             : read_shell(source, sources, bench);
+  out.source = &source;
   return out;
 }
 
 }  // namespace
 
-ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, const Disk& disk,
-                   const Options& options) {
-  const Source& source = sources.add(file.path, std::move(text));
+Bench::Bench(const Disk& d, const Options& o) : disk(d), options(o), python(python_options(d, o)) {}
+
+ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, Bench& bench) {
   switch (file.kind) {
     case FileKind::yaml:
-      return read_yaml(file, source, options);
-    case FileKind::python:
-      return read_python_file(source, sources, disk, options);
     case FileKind::shell:
-      return read_shell(source, sources, disk, options);
+      return read_text(file, sources.add(file.path, std::move(text)), sources, bench);
+    case FileKind::python:
+      return read_python_file(file, std::move(text), bench);
   }
   return {};
 }

@@ -2,6 +2,7 @@
 // From a file to the configurations it holds: front end, then layers, then one Config each.
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include "base/files.h"
 #include "discover/discover.h"
 #include "facts/config.h"
+#include "frontend/python/readers.h"
 #include "rules/engine.h"
 #include "shardlint/lint.h"
 #include "source/source.h"
@@ -30,11 +32,20 @@ struct ReadFile {
   std::string framework;  // empty: no training configuration
   std::vector<Unit> units;
   std::vector<Diagnostic> diagnostics;
+  const Source* source = nullptr;                      // of the file
+  std::vector<std::shared_ptr<const Sources>> owners;  // of what the units point into, besides
+};
+
+// What one thread keeps from file to file.
+struct Bench {
+  Bench(const Disk& disk, const Options& options);
+  const Disk& disk;
+  const Options& options;
+  PythonReaders python;
 };
 
 // Sources are added to `sources`, which must outlive the result.
-ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, const Disk& disk,
-                   const Options& options);
+ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, Bench& bench);
 
 // One argument list of Megatron-LM, given as words.
 ReadFile read_arguments(std::span<const std::string> arguments, Sources& sources,

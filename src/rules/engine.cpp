@@ -276,7 +276,12 @@ Program make_program(const RuleSet& rules, const Schema& schema) {
   return program;
 }
 
-Run run(const Program& program, Config config, World world) {
+namespace {
+
+// Findings that are not worth telling are not even made, where nobody asks for them.
+enum class Tell { everything, worth_it };
+
+Run run(const Program& program, Config config, World world, Tell tell) {
   Run out{{}, std::move(config)};
   State state(out.config, *program.schema, world);
   for (const ProgramStep& step : program.steps) {
@@ -297,11 +302,14 @@ Run run(const Program& program, Config config, World world) {
       continue;
     }
     const bool undecided = answer.holds.is_unknown();
+    const bool worth = !undecided || (answer.concerned && worth_telling(answer.unknowns, state));
+    if (!worth && tell == Tell::worth_it) {
+      continue;
+    }
     Finding finding = make_finding(*step.rule, *step.check, state, undecided, answer.unknowns);
     finding.rule = step.rule;
     finding.check = step.check;
-    finding.worth_telling =
-        !undecided || (answer.concerned && worth_telling(answer.unknowns, state));
+    finding.worth_telling = worth;
     finding.on_defaults = std::any_of(
         step.keys.begin(), step.keys.end(),
         [&](std::string_view key) { return state.schema().find(key) && !state.is_written(key); });
@@ -311,16 +319,18 @@ Run run(const Program& program, Config config, World world) {
   return out;
 }
 
+}  // namespace
+
+Run run(const Program& program, Config config, World world) {
+  return run(program, std::move(config), world, Tell::everything);
+}
+
 Run check(const Program& program, const Config& config) {
-  const auto is_idle = [](const Finding& finding) { return !finding.worth_telling; };
   if (config.closed) {
-    Run closed = run(program, config, World::closed);
-    std::erase_if(closed.findings, is_idle);
-    return closed;
+    return run(program, config, World::closed, Tell::worth_it);
   }
   Run open = run(program, config, World::open);
-  Run assumed = run(program, config, World::assumed);
-  std::erase_if(assumed.findings, is_idle);
+  Run assumed = run(program, config, World::assumed, Tell::worth_it);
   std::vector<Finding> kept;
   for (Finding& finding : open.findings) {
     if (finding.diagnostic.verdict == Verdict::violation) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ namespace shardlint {
 struct LintedConfig {
   std::vector<Config> configs;          // after the framework's program; one for each instance
   std::vector<Diagnostic> diagnostics;  // sorted
+  std::vector<std::shared_ptr<const Sources>> owners;  // of what configs point into
 };
 
 // What other rooms lend to the command. Each may be empty: then the command does without, and says

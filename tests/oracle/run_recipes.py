@@ -78,7 +78,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                'imageio av cv2 soundfile emerging_optimizers '
                'flashinfer deep_ep fla quack cutlass triton onnx pydantic hydra psutil '
                'bitstring decord easydict ftfy nltk mock nvdlfw_inspect fast_hadamard_transform '
-               'setproctitle aiohttp fastapi uvicorn flask flask_restful zmq msgpack ray httpx '
+               'flash_attn setproctitle aiohttp fastapi uvicorn flask flask_restful zmq msgpack ray httpx '
                'tensorboard simpy scipy sklearn ijson cuda').split()
 
     def find_spec(self, name, path, target=None):
@@ -169,32 +169,45 @@ def leaves(value, prefix, out, seen):
         leaves(inner, f'{prefix}.{name}' if prefix else name, out, seen)
 
 
-def main():
-    split = sys.argv.index('--')
-    roots, files = sys.argv[1:split], sys.argv[split + 1:]
-    sys.path[:0] = roots
+def recipe_names(file):
+    """The public functions of a module that promise a configuration."""
+    return [n.name for n in ast.parse(pathlib.Path(file).read_text()).body
+            if isinstance(n, ast.FunctionDef) and not n.name.startswith('_') and n.returns
+            and 'ConfigContainer' in ast.unparse(n.returns) and '[' not in ast.unparse(n.returns)]
+
+
+def module_of(file, roots):
+    path = pathlib.Path(file)
+    root = next(r for r in roots if path.is_relative_to(r))
+    name = '.'.join(path.relative_to(root).with_suffix('').parts)
+    return name[:-9] if name.endswith('.__init__') else name
+
+
+def prepare():
+    """Stand-ins in place of what is missing, and of what a model's files would give."""
     install()
     import torch
     torch.compile = lambda f=None, **k: f if f is not None else (lambda g: g)
     torch.jit.script = lambda f, **k: f
+    torch.fx.wrap = lambda f: f
     torch.cuda.is_available = lambda: False
     from megatron.bridge import AutoBridge
     for name in ('from_hf_pretrained', 'from_hf_config', 'from_auto_config'):
         if hasattr(AutoBridge, name):
             setattr(AutoBridge, name, staticmethod(lambda *a, **k: Bridge()))
+
+
+def main():
+    split = sys.argv.index('--')
+    roots, files = sys.argv[1:split], sys.argv[split + 1:]
+    sys.path[:0] = roots
+    prepare()
     for file in files:
-        path = pathlib.Path(file)
-        root = next(r for r in roots if path.is_relative_to(r))
-        module_name = '.'.join(path.relative_to(root).with_suffix('').parts)
-        if module_name.endswith('.__init__'):
-            module_name = module_name[:-9]
-        names = [n.name for n in ast.parse(path.read_text()).body
-                 if isinstance(n, ast.FunctionDef) and not n.name.startswith('_') and n.returns
-                 and 'ConfigContainer' in ast.unparse(n.returns) and '[' not in ast.unparse(n.returns)]
+        names = recipe_names(file)
         if not names:
             continue
         try:
-            module = importlib.import_module(module_name)
+            module = importlib.import_module(module_of(file, roots))
         except BaseException as error:  # noqa: BLE001
             for name in names:
                 print(json.dumps({'file': file, 'instance': name,

@@ -34,20 +34,20 @@ Val Interpreter::global(Module& module, Name name) {
     return field->cell.value;
   }
   if (auto touched = module.touched_by.find(name); touched != module.touched_by.end()) {
+    ++depth_;
+    struct Back {
+      int& depth;
+      ~Back() { --depth; }
+    } back{depth_};
     Permanent permanent(*this);
     Frame frame;
     frame.scope = module.globals;
     frame.module = &module;
     frame.outer = nullptr;
     frame_ = &frame;
-    if (++depth_ > limits_.depth + 40) {
-      --depth_;
+    if (deep(limits_.depth + 40)) {
       return mystery(Reason::limit, "modules that import each other too deeply", {});
     }
-    struct Back {
-      int& depth;
-      ~Back() { --depth; }
-    } back{depth_};
     for (const Node* statement_node : touched->second) {
       if (statement_node->tag == Tag::import) {
         import_statement(*statement_node, name);
@@ -57,16 +57,18 @@ Val Interpreter::global(Module& module, Name name) {
         import_from(*statement_node, name);
         continue;
       }
-      bool& done = module.done[statement_node];
-      if (done) {
+      Module::Ran& ran = module.ran[statement_node];  // stays in place while others are added
+      if (ran != Module::Ran::not_yet) {
+        modules_.order_matters = modules_.order_matters || ran == Module::Ran::running;
         continue;
       }
-      done = true;
+      ran = Module::Ran::running;
       try {
         statement(*statement_node);
       } catch (const Raise&) {
         // Importing the module would fail here; the names before this one are what there is.
       }
+      ran = Module::Ran::done;
     }
     if (const Field* field = module.globals->find(name)) {
       return field->cell.value;
@@ -80,10 +82,10 @@ Val Interpreter::global(Module& module, Name name) {
       if (!other || other == &module || !other->syntax) {
         continue;
       }
-      if (++depth_ > limits_.depth + 40) {
-        --depth_;
+      if (deep(limits_.depth + 40)) {
         break;
       }
+      ++depth_;
       std::optional<Val> found;
       try {
         found = global(*other, name);
@@ -551,7 +553,7 @@ void Interpreter::set_field(Object& object, Name name, const Val& value, const S
   write.via = site_;
   write.before = old ? old->cell.write : nullptr;
   write.note = note;
-  write.order = ++writes_;
+  write.order = permanent_ > 0 ? 0 : ++writes_;
   cell.cell.write = keep(std::move(write));
   journal_.set({&object, Part::field, name}, cell);
 }

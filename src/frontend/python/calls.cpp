@@ -57,12 +57,15 @@ void Interpreter::reset() {
   frame_ = nullptr;
   site_ = nullptr;
   steps_ = 0;
+  all_steps_ = 0;
   depth_ = 0;
+  outer_depth_ = 0;
   writes_ = 0;
 }
 
 Val Interpreter::call_entry(const Function& function) {
   steps_ = 0;
+  all_steps_ = 0;
   Frame frame;
   Object scope;
   scope.shape = Shape::scope;
@@ -80,6 +83,7 @@ Val Interpreter::call_entry(const Function& function) {
 
 void Interpreter::run_script(Module& module) {
   steps_ = 0;
+  all_steps_ = 0;
   Frame frame;
   frame.scope = module.globals;
   frame.module = &module;
@@ -88,7 +92,7 @@ void Interpreter::run_script(Module& module) {
   script_ = &module;
   if (module.syntax) {
     for (const Node* node : module.syntax->root()->kids) {
-      module.done[node] = true;
+      module.ran[node] = Module::Ran::done;
     }
     try {
       run(*module.syntax->root());
@@ -286,8 +290,7 @@ Val Interpreter::call_function(const Function& function, const Arguments& given,
     }
   }
   const bool lambda = function.node->tag == Tag::lambda;
-  if (depth_ >= limits_.depth || function.unknown_decorator ||
-      (!lambda && function.node->level == 1)) {
+  if (deep(limits_.depth) || function.unknown_decorator || (!lambda && function.node->level == 1)) {
     if (self) {
       havoc(*self, Reason::dynamic, "may be changed by " + name + "()", span(node));
     }

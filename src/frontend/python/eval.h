@@ -76,7 +76,8 @@ struct Frame {
 
 // The classes and functions of this framework that the evaluation knows by name.
 struct Limits {
-  std::size_t steps = 300'000;
+  std::size_t steps = 300'000;        // of one function, or of one statement of a module
+  std::size_t all_steps = 1'000'000;  // with the statements of modules that it is the first to need
   int depth = 40;
   std::size_t items = 4096;  // of one list
   std::size_t iterations = 1024;
@@ -135,6 +136,8 @@ class Interpreter {
   Val dict(std::vector<Val> keys, std::vector<Val> values, const Span& where = {});
   Val opaque(std::string label, const Span& where);
   Span span(const Node& node) const;
+  void step();
+  bool deep(int limit);
   [[noreturn]] void raise(std::string type, std::string text, const Node* node = nullptr);
 
   // expressions
@@ -273,8 +276,9 @@ class Interpreter {
   std::map<std::pair<const Node*, const Object*>, Class*> class_index_;
   std::map<std::string, Class*, std::less<>> catalogue_;
   std::map<std::string, Val, std::less<>> externals_;
-  std::size_t steps_ = 0;
+  std::size_t steps_ = 0, all_steps_ = 0;
   int depth_ = 0, permanent_ = 0;
+  int outer_depth_ = 0;  // of the calls that are waiting for a module's statement
   std::uint32_t writes_ = 0;
   const Module* script_ = nullptr;
   struct Assigning {
@@ -286,13 +290,21 @@ class Interpreter {
 };
 
 struct Interpreter::Permanent {
-  explicit Permanent(Interpreter& i) : interpreter(i), frame(i.frame_), site(i.site_) {
+  explicit Permanent(Interpreter& i)
+      : interpreter(i), frame(i.frame_), site(i.site_), steps(i.steps_), depth(i.depth_) {
     ++i.permanent_;
     std::swap(journal, i.journal_);
     i.site_ = nullptr;
+    // What lasts must not depend on who needed it first: it starts afresh.
+    i.steps_ = 0;
+    i.depth_ = 0;
+    i.outer_depth_ += depth;
   }
   ~Permanent() {
     --interpreter.permanent_;
+    interpreter.steps_ = steps;
+    interpreter.depth_ = depth;
+    interpreter.outer_depth_ -= depth;
     std::swap(journal, interpreter.journal_);
     interpreter.frame_ = frame;
     interpreter.site_ = site;
@@ -303,6 +315,8 @@ struct Interpreter::Permanent {
   Journal journal;
   Frame* frame;
   const CallSite* site;
+  std::size_t steps;
+  int depth;
 };
 
 }  // namespace shardlint::python

@@ -76,10 +76,22 @@ void Interpreter::raise(std::string type, std::string text, const Node* node) {
   throw Raise{std::move(type), std::move(text), node && frame_ ? span(*node) : Span{}};
 }
 
-Val Interpreter::eval(const Node* node) {
-  if (++steps_ > limits_.steps) {
+void Interpreter::step() {
+  if (++steps_ > limits_.steps || ++all_steps_ > limits_.all_steps) {
+    modules_.order_matters = modules_.order_matters || permanent_ > 0 || steps_ <= limits_.steps;
     throw StepLimit{};
   }
+}
+
+// Whether calls, or statements of modules, wait for each other too deeply.
+bool Interpreter::deep(int limit) {
+  const bool stack = outer_depth_ + depth_ >= limits_.depth + 40;
+  modules_.order_matters = modules_.order_matters || stack;
+  return stack || depth_ >= limit;
+}
+
+Val Interpreter::eval(const Node* node) {
+  step();
   return eval_inner(*node);
 }
 

@@ -282,7 +282,7 @@ SlotValue Interpreter::join_slot(const Slot& slot, const SlotValue& a, const Slo
       write.before = first;
       write.value = joined.cell.value;
       write.note = "depends on a condition that is not known";
-      write.order = ++writes_;
+      write.order = permanent_ > 0 ? 0 : ++writes_;
       joined.cell.write = keep(std::move(write));
     }
   }

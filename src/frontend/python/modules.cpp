@@ -71,15 +71,15 @@ std::string ModuleTable::name_of(const std::string& path) const {
   return dotted;
 }
 
-void ModuleTable::add_roots_above(const std::string& path) {
+std::vector<std::string> roots_above(const Disk& disk, const std::string& path) {
+  std::vector<std::string> roots;
   std::string folder = parent_path(path);
-  const std::size_t before = roots_.size();
   for (int up = 0; up < 12; ++up) {
-    if (!disk_.is_file(join_path(folder, "__init__.py")) && file_name(folder) != "megatron") {
-      const bool holds_it = disk_.is_directory(join_path(folder, "megatron")) ||
-                            disk_.is_directory(join_path(folder, "src/megatron"));
+    if (!disk.is_file(join_path(folder, "__init__.py")) && file_name(folder) != "megatron") {
+      const bool holds_it = disk.is_directory(join_path(folder, "megatron")) ||
+                            disk.is_directory(join_path(folder, "src/megatron"));
       if (holds_it || up == 0) {
-        add_root(roots_, disk_, folder);
+        add_root(roots, disk, folder);
       }
     }
     const std::string parent = parent_path(folder);
@@ -87,6 +87,16 @@ void ModuleTable::add_roots_above(const std::string& path) {
       break;
     }
     folder = parent;
+  }
+  return roots;
+}
+
+void ModuleTable::add_roots_above(const std::string& path) {
+  const std::size_t before = roots_.size();
+  for (std::string& root : roots_above(disk_, path)) {
+    if (std::find(roots_.begin(), roots_.end(), root) == roots_.end()) {
+      roots_.push_back(std::move(root));
+    }
   }
   if (roots_.size() != before) {  // what was not found may be found now
     for (auto at = by_name_.begin(); at != by_name_.end();) {
@@ -98,6 +108,8 @@ void ModuleTable::add_roots_above(const std::string& path) {
 Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problems) {
   const std::string path = normal_path(source.name());
   if (auto found = by_path_.find(path); found != by_path_.end()) {
+    const std::vector<Diagnostic>& kept = found->second->problems;
+    problems.insert(problems.end(), kept.begin(), kept.end());
     return found->second.get();
   }
   // Packages found relative to the file: any of its folders may be where they start.
@@ -108,6 +120,7 @@ Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problem
   module->is_package = file_name(path) == "__init__.py";
   Parsed parsed = read_syntax(source, names_);
   problems.insert(problems.end(), parsed.problems.begin(), parsed.problems.end());
+  module->problems = std::move(parsed.problems);
   globals_.push_back(std::make_unique<Object>());
   module->globals = globals_.back().get();
   module->globals->shape = Shape::scope;
@@ -122,11 +135,19 @@ Module* ModuleTable::open(const Source& source, std::vector<Diagnostic>& problem
   return made;
 }
 
+Module* ModuleTable::open_shared(const std::string& path) {
+  add_roots_above(path);
+  Module* module = find(name_of(path));
+  return module && module->path == path && module->syntax ? module : nullptr;
+}
+
 Module* ModuleTable::load(const std::string& path, std::string name, bool package) {
   if (auto found = by_path_.find(path); found != by_path_.end()) {
+    order_matters = order_matters || found->second->name != name;
     return found->second.get();
   }
   if (by_path_.size() >= max_modules) {
+    order_matters = true;
     return nullptr;
   }
   auto module = std::make_unique<Module>();
@@ -153,6 +174,7 @@ Module* ModuleTable::load(const std::string& path, std::string name, bool packag
       made->syntax = syntaxes_.back().get();
       index(*made);
     }
+    made->problems = std::move(parsed.problems);
   }
   return made;
 }

@@ -23,8 +23,13 @@ struct Module {
   Object* globals = nullptr;       // a scope
   std::unordered_map<Name, std::vector<const Node*>> touched_by;  // statements of the top level
   std::vector<const Node*> star_imports;
-  std::unordered_map<const Node*, bool> done;  // statements that ran (or are running)
+  enum class Ran : std::uint8_t { not_yet, running, done };
+  std::unordered_map<const Node*, Ran> ran;  // statements of the top level
+  std::vector<Diagnostic> problems;          // of its text
 };
+
+// The folders that reading a file makes roots: those above it in which packages may start.
+std::vector<std::string> roots_above(const Disk& disk, const std::string& path);
 
 class ModuleTable {
  public:
@@ -32,6 +37,9 @@ class ModuleTable {
 
   // The module of a file that is linted; its folder's ancestors become roots too.
   Module* open(const Source& source, std::vector<Diagnostic>& problems);
+  // The module of a file that an import finds under the file's own name, whoever asks first; null
+  // when the file is not that.
+  Module* open_shared(const std::string& path);
   // Makes the folders above a file roots, where packages may start there.
   void add_roots_above(const std::string& path);
   Module* find(const std::string& name);  // null when it is not on disk
@@ -40,6 +48,10 @@ class ModuleTable {
 
   // Every file that was read, and the problems of those that were not given to open().
   std::size_t files_read() const { return by_path_.size(); }
+
+  // Something was met whose meaning depends on what was read before it: a circle of imports, one
+  // file under two names, a limit. What is kept must not be used for another file then.
+  bool order_matters = false;
 
  private:
   Module* load(const std::string& path, std::string name, bool package);

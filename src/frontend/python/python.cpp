@@ -11,6 +11,16 @@ namespace shardlint {
 
 using namespace python;
 
+namespace {
+
+bool trains(std::string_view text) {
+  return (text.find("pretrain(") != std::string_view::npos ||
+          text.find("finetune(") != std::string_view::npos) &&
+         text.find("megatron.bridge") != std::string_view::npos;
+}
+
+}  // namespace
+
 struct PythonReader::Impl {
   PythonOptions options;
   RealDisk real;
@@ -98,27 +108,44 @@ std::size_t PythonReader::files_read() const {
   return impl_->modules.files_read();
 }
 
+bool PythonReader::order_matters() const {
+  return impl_->modules.order_matters;
+}
+
 std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnostic>& diagnostics) {
-  std::vector<Facts> all;
   Module* module = impl_->modules.open(source, diagnostics);
-  if (!module->syntax) {
-    return all;
+  return module->syntax ? read(*module, diagnostics) : std::vector<Facts>();
+}
+
+std::optional<std::vector<Facts>> PythonReader::read_shared(const std::string& path,
+                                                            std::vector<Diagnostic>& diagnostics) {
+  Module* module = impl_->modules.open_shared(path);
+  if (!module || order_matters() || trains(module->syntax->source().text())) {
+    return std::nullopt;  // running a script leaves its names as it left them
   }
+  std::vector<Diagnostic> found = module->problems;
+  std::vector<Facts> all = read(*module, found);
+  if (order_matters()) {
+    return std::nullopt;
+  }
+  diagnostics.insert(diagnostics.end(), found.begin(), found.end());
+  return all;
+}
+
+std::vector<Facts> PythonReader::read(Module& module, std::vector<Diagnostic>& diagnostics) {
+  std::vector<Facts> all;
+  const Source& source = module.syntax->source();
   for (const Candidate& candidate :
-       recipe_candidates(*module, impl_->names, impl_->options.private_functions)) {
+       recipe_candidates(module, impl_->names, impl_->options.private_functions)) {
     if (!impl_->options.only.empty() &&
         impl_->names.text(candidate.node->name) != impl_->options.only) {
       continue;
     }
-    if (auto facts = impl_->function(*module, candidate, diagnostics)) {
+    if (auto facts = impl_->function(module, candidate, diagnostics)) {
       all.push_back(std::move(*facts));
     }
   }
-  const std::string_view text = source.text();
-  const bool trains = text.find("pretrain(") != std::string_view::npos ||
-                      text.find("finetune(") != std::string_view::npos;
-  if (trains && impl_->options.only.empty() &&
-      text.find("megatron.bridge") != std::string_view::npos) {
+  if (impl_->options.only.empty() && trains(source.text())) {
     impl_->interpreter.on_train = [&](const Val& config, const Span& call) {
       if (call.source == &source && is_configuration(config, impl_->names) && all.size() < 1000) {
         const std::string line = std::to_string(source.line_of(call.begin));
@@ -126,7 +153,7 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
       }
     };
     try {
-      impl_->interpreter.run_script(*module);
+      impl_->interpreter.run_script(module);
     } catch (const StepLimit&) {
       diagnostics.push_back(python_problem("PYT103", Severity::warning,
                                            "the script takes too many steps to evaluate",

@@ -16,6 +16,9 @@
 namespace shardlint {
 
 class Schema;
+namespace python {
+struct Module;
+}
 
 struct PythonOptions {
   // Checkouts or package folders to look modules up in, besides the folders above the file.
@@ -50,9 +53,17 @@ class PythonReader {
   std::optional<Facts> recipe(std::string_view name, std::string_view near, const Span& where,
                               std::vector<Diagnostic>& diagnostics);
 
+  // As read(), for a reader that has read other files before: nothing when what the file gives
+  // could depend on those, or when it is no module that an import would find. The reader is spent
+  // when order_matters() says so.
+  std::optional<std::vector<Facts>> read_shared(const std::string& path,
+                                                std::vector<Diagnostic>& diagnostics);
+  bool order_matters() const;
+
   std::size_t files_read() const;
 
  private:
+  std::vector<Facts> read(python::Module& module, std::vector<Diagnostic>& diagnostics);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -13,9 +13,7 @@ Flow Interpreter::run(const Node& block) {
 }
 
 Flow Interpreter::statement(const Node& node) {
-  if (++steps_ > limits_.steps) {
-    throw StepLimit{};
-  }
+  step();
   switch (node.tag) {
     case Tag::expression:
       eval(node.kids[0]);

@@ -1,0 +1,111 @@
+"""Run recipe functions and their validate() for real, and say what it raises.
+
+    validate_recipes.py ROOT... -- [--set KEY=VALUE ...] FILE... > out.jsonl
+
+As run_recipes.py, whose stand-ins it uses: ROOT are the folders from which `megatron` is imported,
+FILE the modules whose functions are called. The world is as large as the recipe's name says
+(..._16gpu_...), else the smallest that its parallel sizes allow. A model that would be read from
+the network has made-up sizes: what its own finalize() raises is put aside ("model_raises").
+"""
+import ast
+import importlib
+import json
+import math
+import os
+import pathlib
+import re
+import sys
+import traceback
+
+import run_recipes
+
+
+def world_of(name, model):
+    tp = getattr(model, 'tensor_model_parallel_size', 1) or 1
+    pp = getattr(model, 'pipeline_model_parallel_size', 1) or 1
+    cp = getattr(model, 'context_parallel_size', 1) or 1
+    ep = getattr(model, 'expert_model_parallel_size', 1) or 1
+    etp = getattr(model, 'expert_tensor_parallel_size', None) or tp
+    smallest = pp * math.lcm(tp * cp, etp * ep)
+    told = re.search(r'_(\d+)gpu', name)
+    return int(told.group(1)) if told else smallest
+
+
+def place(error):
+    """The innermost frame that lies in megatron, as file:line."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if '/megatron/' in f.filename]
+    if not frames:
+        return ''
+    return f"{frames[-1].filename.split('/megatron/', 1)[1]}:{frames[-1].lineno}"
+
+
+def validate(name, config, overrides):
+    import megatron.bridge.training.config as module
+    out = {}
+    for text in overrides:
+        key, value = text.split('=', 1)
+        *path, last = key.split('.')
+        target = config
+        for part in path:
+            target = getattr(target, part)
+        setattr(target, last, ast.literal_eval(value))
+    world = out['world_size'] = world_of(name, config.model)
+    for place_of in list(sys.modules.values()):
+        if place_of and hasattr(place_of, 'get_world_size_safe') and (
+                place_of.__name__.startswith('megatron.bridge')):
+            place_of.get_world_size_safe = lambda: world
+    module.get_world_size_safe = lambda: world
+    if hasattr(config.model, '_opaque') and hasattr(config.model, 'finalize'):
+        real = config.model.finalize
+
+        def finalize():
+            try:
+                real()
+            except Exception as error:  # noqa: BLE001
+                out['model_raises'] = f'{type(error).__name__}: {error}'[:300]
+        object.__setattr__(config.model, 'finalize', finalize)
+    try:
+        config.validate()
+        out['raises'] = None
+    except Exception as error:  # noqa: BLE001
+        out['raises'] = f'{type(error).__name__}: {error}'[:500]
+        out['at'] = place(error)
+    return out
+
+
+def main():
+    split = sys.argv.index('--')
+    roots, rest = sys.argv[1:split], sys.argv[split + 1:]
+    overrides, files = [], []
+    while rest:
+        word = rest.pop(0)
+        if word == '--set':
+            overrides.append(rest.pop(0))
+        else:
+            files.append(word)
+    sys.path[:0] = roots
+    run_recipes.prepare()
+    for file in files:
+        names = run_recipes.recipe_names(file)
+        if not names:
+            continue
+        try:
+            module = importlib.import_module(run_recipes.module_of(file, roots))
+        except BaseException as error:  # noqa: BLE001
+            for name in names:
+                print(json.dumps({'file': file, 'instance': name,
+                                  'error': f'import: {type(error).__name__}: {error}'[:300]}))
+            continue
+        for name in names:
+            os.environ.pop('CUDA_DEVICE_MAX_CONNECTIONS', None)
+            one = {'file': file, 'instance': name}
+            try:
+                one.update(validate(name, getattr(module, name)(), overrides))
+            except BaseException as error:  # noqa: BLE001
+                one['error'] = f'{type(error).__name__}: {error}'[:300]
+            print(json.dumps(one))
+        sys.stdout.flush()
+
+
+if __name__ == '__main__':
+    main()
