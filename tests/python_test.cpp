@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "diagnostics/edits.h"
 #include "frontend/python/edits.h"
+#include "frontend/python/readers.h"
 
 using namespace shardlint;
 
@@ -359,6 +360,7 @@ TEST_CASE("edits") {
        "cfg.checkpoint.ckpt_format = \"fsdp_dtensor\"  # why"},
       {"cfg.checkpoint.interval = 5\nx = 1", "checkpoint.save", Value(),
        "cfg.checkpoint.interval = 5\ncfg.checkpoint.save = None\nx = 1"},
+      {"cfg.checkpoint.interval = 5", "mixed_precision.fp8_param", true, ""},  // no such object
       {"cfg.checkpoint.interval = (5 +\n    6)\ncfg.ddp.bucket_size = 1", "checkpoint.load", "x",
        "cfg.checkpoint.interval = (5 +\n    6)\ncfg.ddp.bucket_size = 1\n"
        "cfg.checkpoint.load = \"x\""},
@@ -376,8 +378,8 @@ TEST_CASE("edits") {
     const auto all = read(text, diagnostics, sources);
     REQUIRE(all.size() == 1);
     const Config config = merge(all);
-    const auto edits =
-        python::set_value(config, *sources.find("/w/pkg/recipe.py"), row.key, row.value);
+    python::Editable file(*sources.find("/w/pkg/recipe.py"));
+    const auto edits = file.set_value(config, row.key, row.value);
     if (!*row.expect) {
       CHECK(edits.empty());
       continue;
@@ -385,6 +387,80 @@ TEST_CASE("edits") {
     CHECK(edits.size() == 1);
     const std::string wanted = std::string(head) + indent(row.expect) + "    return cfg\n";
     CHECK(apply_edits(text, edits).text == wanted);
+  }
+}
+
+TEST_CASE("edits of a script") {
+  Sources sources;
+  std::vector<Diagnostic> diagnostics;
+  const std::string before = std::string(head) + "    return cfg\n" +
+                             "from megatron.bridge.training.pretrain import pretrain\n"
+                             "def main():\n"
+                             "    cfg = recipe()\n"
+                             "    cfg.checkpoint.interval = 5\n"
+                             "    print(1)\n";
+  const std::string after = "    pretrain(config=cfg)\nmain()\n";
+  const auto all = read(before + after, diagnostics, sources);
+  REQUIRE(all.size() == 2);
+  python::Editable file(*sources.find("/w/pkg/recipe.py"));
+  const auto edits = file.set_value(merge({all[1]}), "checkpoint.save", "x");
+  REQUIRE(edits.size() == 1);
+  CHECK(apply_edits(before + after, edits).text ==
+        before + "    cfg.checkpoint.save = \"x\"\n" + after);
+}
+
+TEST_CASE("what a file gives does not depend on the files read before it") {
+  MemoryDisk disk;
+  const std::pair<std::string, std::string> files[] = {
+      {"/w/pkg/__init__.py", "from .base import big_config as big_config, _common\n"},
+      {"/w/pkg/config.py", config_module},
+      {"/w/pkg/base.py", base_module},
+      {"/w/pkg/one.py", std::string(head) + "    cfg.ddp.bucket_size = 3\n    return cfg\n"},
+      {"/w/pkg/two.py", "from .one import *\nfrom .circle import SIZE\n" + std::string(head) +
+                            "    cfg.ddp.bucket_size = SIZE\n    return cfg\n"},
+      {"/w/pkg/circle.py", "from .config import *\nfrom .other import OTHER\nSIZE = OTHER\n" +
+                               std::string(head) +
+                               "    cfg.ddp.bucket_size = SIZE\n    return cfg\n"},
+      {"/w/pkg/other.py", "from .circle import SIZE\nOTHER = SIZE if SIZE else 2\n"},
+      {"/w/pkg/broken.py", std::string(head) + "    return cfg\ndef (:\n"},
+      {"/w/pkg/train.py", "import megatron.bridge\n" + std::string(head) +
+                              "    cfg.ddp.bucket_size = 9\n    return cfg\npretrain(recipe())\n"},
+  };
+  for (const auto& [path, text] : files) {
+    disk.write(path, text);
+  }
+  PythonOptions options;
+  options.disk = &disk;
+  options.source_roots = {"/w"};
+  const auto told = [&](PythonReaders& readers, const std::string& path, const std::string& text) {
+    std::vector<Diagnostic> diagnostics;
+    const PythonReaders::Reading reading = readers.read(path, text, diagnostics);
+    CHECK(reading.source->name() == path);
+    std::string out;
+    for (const Facts& facts : reading.configurations) {
+      out += facts.instance + "\n";
+      for (const Fact& fact : facts.facts) {
+        out += fact.key + "=" + fact.value.text() + " " + fact.note + "\n";
+      }
+    }
+    for (const Diagnostic& each : diagnostics) {
+      out += each.code + each.message + "\n";
+    }
+    return out;
+  };
+  std::map<std::string, std::string> alone;
+  for (const auto& [path, text] : files) {
+    PythonReaders readers(options);
+    alone[path] = told(readers, path, text);
+  }
+  CHECK(alone["/w/pkg/one.py"].find("ddp.bucket_size=3") != std::string::npos);
+  for (std::size_t first = 0; first < std::size(files); ++first) {
+    PythonReaders readers(options);
+    for (std::size_t i = 0; i < std::size(files); ++i) {
+      const auto& [path, text] = files[(first + i) % std::size(files)];
+      CAPTURE(path);
+      CHECK(told(readers, path, text) == alone[path]);
+    }
   }
 }
 

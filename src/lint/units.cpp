@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "frontend/overrides/argparse.h"
+#include "frontend/python/edits.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
 #include "frontend/yaml/edit.h"
@@ -133,6 +134,21 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   return out;
 }
 
+// All of the changes, or none.
+std::vector<Edit> edit_python(python::Editable& file, const Config& config,
+                              std::span<const rules::Change> changes) {
+  std::vector<Edit> edits;
+  for (const rules::Change& change : changes) {
+    const std::vector<Edit> made =
+        change.remove ? std::vector<Edit>() : file.set_value(config, change.key, change.value);
+    if (made.empty()) {
+      return {};
+    }
+    edits.insert(edits.end(), made.begin(), made.end());
+  }
+  return edits;
+}
+
 ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench) {
   ReadFile out;
   PythonReaders::Reading reading = bench.python.read(file.path, std::move(text), out.diagnostics);
@@ -142,9 +158,14 @@ ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench)
     out.diagnostics.clear();  // some other Python file is nobody's configuration
     return out;
   }
+  const auto editable = std::make_shared<python::Editable>(*reading.source);
   for (Facts& facts : reading.configurations) {
     out.framework = facts.framework;
     add_unit(out, std::move(facts), bench.options);
+    auto config = std::make_shared<Config>(out.units.back().config);
+    out.units.back().edit = [config, editable](std::span<const rules::Change> changes) {
+      return edit_python(*editable, *config, changes);
+    };
   }
   return out;
 }

@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     const Config config = merge({facts});
     for (const char* key : {"model.a", "ddp.a", "checkpoint.save"}) {
-      const auto edits = python::set_value(config, source, key, "x");
+      const auto edits = python::Editable(source).set_value(config, key, "x");
       ensure(edits.empty() || apply_edits(text, edits).skipped.empty(), "an edit does not apply");
     }
   }

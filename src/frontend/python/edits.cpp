@@ -5,19 +5,74 @@
 
 #include "base/strings.h"
 #include "frontend/python/literal.h"
-#include "frontend/python/tree.h"
 
 namespace shardlint::python {
 namespace {
 
-// The function that the configuration comes from: its anchor is the name in `def NAME`.
-const Node* function_of(const Node& root, const Span& anchor) {
-  for (const Node* node : root.kids) {
-    if (node->tag == Tag::function && node->begin <= anchor.begin && anchor.end <= node->end) {
-      return node;
+// Where a configuration is made: a block, the statement at its end that returns it or hands it on,
+// and the variable that holds it there.
+struct Workplace {
+  const Node* body = nullptr;
+  const Node* leave = nullptr;
+  std::string_view variable;
+};
+
+// The variable that a call of pretrain() or finetune() is given.
+const Node* handed_over(const Node& call, const Names& names) {
+  const Node* found = nullptr;
+  for (std::size_t i = 1; i < call.kids.size(); ++i) {
+    const Node* argument = call.kids[i];
+    const bool named = argument->tag == Tag::keyword && (names.text(argument->name) == "config" ||
+                                                         names.text(argument->name) == "cfg");
+    if (named || (i == 1 && argument->tag == Tag::name)) {
+      found = named ? argument->kids[0] : argument;
     }
   }
-  return nullptr;
+  return found && found->tag == Tag::name ? found : nullptr;
+}
+
+std::optional<Workplace> workplace_in_block(const Node& block, const Span& anchor,
+                                            const Names& names) {
+  for (const Node* node : block.kids) {
+    if (anchor.begin < node->begin || node->end < anchor.end) {
+      continue;
+    }
+    const Node* call =
+        node->tag == Tag::expression || node->tag == Tag::assign ? node->kids[0] : nullptr;
+    if (call && call->tag == Tag::call && call->begin == anchor.begin && call->end == anchor.end) {
+      const Node* variable = handed_over(*call, names);
+      return variable ? std::optional(Workplace{&block, node, names.text(variable->name)})
+                      : std::nullopt;
+    }
+    for (const Node* kid : node->kids) {
+      if (kid && kid->tag == Tag::block) {
+        if (auto inner = workplace_in_block(*kid, anchor, names)) {
+          return inner;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// The anchor of a function's configuration is the name in `def NAME`, that of a script's the call.
+std::optional<Workplace> workplace(const Node& root, const Span& anchor, const Names& names) {
+  for (const Node* node : root.kids) {
+    const bool named = node->tag == Tag::function && node->begin <= anchor.begin &&
+                       anchor.end <= node->end && anchor.text() == names.text(node->name);
+    if (!named) {
+      continue;
+    }
+    const Node& body = *node->kids[1];
+    const Node* leave = body.kids.empty() ? nullptr : body.kids.back();
+    if (!leave || leave->tag != Tag::return_ || !leave->kid(0)) {
+      return std::nullopt;
+    }
+    const Node* value = leave->kids[0];
+    return Workplace{&body, leave,
+                     value->tag == Tag::name ? names.text(value->name) : std::string_view()};
+  }
+  return workplace_in_block(root, anchor, names);
 }
 
 bool holds(const Node& outer, const Span& span, const Source& source) {
@@ -116,95 +171,119 @@ std::string spelled(const Value& value) {
   return {};
 }
 
-std::vector<Edit> set_value(const Config& config, const Source& source, std::string_view key,
-                            const Value& value) {
-  const std::string text = spelled(value);
-  if (text.empty() || config.anchor.source != &source || key.find('.') == std::string_view::npos ||
-      key.starts_with("env.") || key.starts_with("env_vars.")) {
-    return {};
+namespace {
+
+// The last assignment's value, when it is a literal in the block itself.
+const Node* literal_of(const Entry* entry, const Node& body, const Source& source) {
+  if (!entry) {
+    return nullptr;
   }
-  Names names;
-  const Parsed parsed = read_syntax(source, names);
-  const Node* function =
-      parsed.syntax ? function_of(*parsed.syntax->root(), config.anchor) : nullptr;
-  if (!function) {
-    return {};
+  const Step& last = entry->chain.back();
+  const bool here = holds(body, last.key_span, source) && holds(body, last.value_span, source) &&
+                    last.value_span.begin < last.value_span.end;
+  const Node* written = here ? value_at(body, last.value_span) : nullptr;
+  return written && is_literal(*written) ? written : nullptr;
+}
+
+// Whether the object that holds the key is certainly there to be assigned to.
+bool has_section(const Config& config, std::string_view key) {
+  const std::size_t dot = key.rfind('.');
+  if (dot == std::string_view::npos) {
+    return true;
   }
-  const Node& body = *function->kids[1];
-  if (const Entry* entry = config.find(key)) {
-    const Step& last = entry->chain.back();
-    if (holds(body, last.key_span, source) && holds(body, last.value_span, source) &&
-        last.value_span.begin < last.value_span.end) {
-      const Node* written = value_at(body, last.value_span);
-      if (written && is_literal(*written)) {
-        return {{locate(last.value_span), text}};
-      }
-    }
+  const Entry* type = config.find(std::string(key.substr(0, dot)) + "._type");
+  if (!type || type->value().is_null()) {
+    return false;
   }
-  // The variable that is returned, and where it or the same section was last assigned to.
-  const Node* leave = body.kids.empty() ? nullptr : body.kids.back();
-  if (!leave || leave->tag != Tag::return_ || !leave->kid(0) || leave->kids[0]->tag != Tag::name) {
-    return {};
-  }
-  const std::string variable(names.text(leave->kids[0]->name));
+  const Unknown* unknown = type->value().if_unknown();
+  return !unknown || (unknown->not_null && unknown->reason != Reason::branch);
+}
+
+// The statement after which an assignment to the key holds until the configuration is handed on;
+// null when there is none that is certain.
+const Node* statement_before(const Workplace& place, const Entry* entry, std::string_view key,
+                             const Syntax& syntax, const Names& names) {
   const std::string section(key.substr(0, key.rfind('.') + 1));
-  const Node *same_section = nullptr, *any = nullptr;
-  for (const Node* node : body.kids) {
-    if (node->tag != Tag::assign) {
-      continue;
+  const Node *same_section = nullptr, *any = nullptr, *call = nullptr;
+  for (const Node* node : place.body->kids) {
+    if (node == place.leave) {
+      break;
     }
-    for (std::size_t i = 1; i < node->kids.size(); ++i) {
-      const auto target = target_parts(parsed.syntax->span(*node->kids[i]).text());
-      if (node->kids[i]->tag == Tag::name && node->kids[i]->name == leave->kids[0]->name) {
+    if (node->tag == Tag::expression && node != place.body->kids.front()) {
+      call = node;
+    }
+    for (std::size_t i = 1; node->tag == Tag::assign && i < node->kids.size(); ++i) {
+      const auto target = target_parts(syntax.span(*node->kids[i]).text());
+      if (node->kids[i]->tag == Tag::name && names.text(node->kids[i]->name) == place.variable) {
         same_section = nullptr;  // another object from here on
         any = node;
-      } else if (target && target->first == variable) {
+      } else if (target && target->first == place.variable) {
         any = node;
-        if (target->second.starts_with(section) || target->second + "." == section) {
-          same_section = node;
-        }
+        const bool same = target->second.starts_with(section) || target->second + "." == section;
+        same_section = same ? node : same_section;
       }
     }
   }
   // Not before the last assignment that decides the key now, which may be in a helper's call.
   const Node* after = same_section ? same_section : any;
-  if (const Entry* entry = config.find(key)) {
-    const Step* last = &entry->chain.back();
-    if (holds(body, last->key_span, source)) {
-      const Node* decides = statement_at(body, last->key_span.begin);
-      if (!decides) {
-        return {};
-      }
-      if (!after || decides->begin > after->begin) {
-        after = decides;
-      }
-    } else {
-      after = any;  // set elsewhere: after everything that this function does
-      for (const Node* node : body.kids) {
-        if (node->tag == Tag::expression && node != body.kids.front()) {
-          after = !after || node->begin > after->begin ? node : after;
-        }
-      }
-    }
+  if (!entry) {
+    return after;
   }
-  if (!after) {
-    return {};
+  const Step* last = &entry->chain.back();
+  const auto later = [](const Node* a, const Node* b) {
+    return !a || (b && b->begin > a->begin) ? b : a;
+  };
+  if (holds(*place.body, last->key_span, syntax.source())) {
+    const Node* decides = statement_at(*place.body, last->key_span.begin);
+    return decides ? later(after, decides) : nullptr;
   }
-  // On a line of its own, with the indentation of the statement before it.
-  const std::uint32_t line = source.line_of(after->begin);
+  return later(any, call);  // set elsewhere: after everything that this block does
+}
+
+// A line of its own, with the indentation of the statement before it.
+std::vector<Edit> add_line(const Source& source, const Node& after, const std::string& text) {
+  const std::uint32_t line = source.line_of(after.begin);
   const std::string_view written = source.line_text(line);
   const std::string_view indent = written.substr(0, written.find_first_not_of(" \t"));
-  if (source.line_begin(line) + indent.size() != after->begin) {
+  if (source.line_begin(line) + indent.size() != after.begin) {
     return {};  // several statements on one line
   }
-  const std::uint32_t last_line = source.line_of(after->end > 0 ? after->end - 1 : 0);
+  const std::uint32_t last_line = source.line_of(after.end > 0 ? after.end - 1 : 0);
   const std::string_view rest = source.line_text(last_line);
   const auto end = static_cast<std::uint32_t>(source.line_begin(last_line) + rest.size());
   const bool crlf = end < source.text().size() && source.text()[end] == '\r';
   const std::string newline = crlf ? "\r\n" : "\n";
-  const std::string added =
-      newline + std::string(indent) + variable + "." + std::string(key) + " = " + text;
-  return {{locate({&source, end, end}), added}};
+  return {{locate({&source, end, end}), newline + std::string(indent) + text}};
+}
+
+}  // namespace
+
+std::vector<Edit> Editable::set_value(const Config& config, std::string_view key,
+                                      const Value& value) {
+  const std::string text = spelled(value);
+  if (text.empty() || config.anchor.source != &source_ || key.find('.') == std::string_view::npos ||
+      key.starts_with("env.") || key.starts_with("env_vars.")) {
+    return {};
+  }
+  if (!parsed_) {
+    parsed_ = read_syntax(source_, names_);
+  }
+  const auto place =
+      parsed_->syntax ? workplace(*parsed_->syntax->root(), config.anchor, names_) : std::nullopt;
+  if (!place) {
+    return {};
+  }
+  const Entry* entry = config.find(key);
+  if (literal_of(entry, *place->body, source_)) {
+    return {{locate(entry->chain.back().value_span), text}};
+  }
+  if (place->variable.empty() || !has_section(config, key)) {
+    return {};
+  }
+  const Node* after = statement_before(*place, entry, key, *parsed_->syntax, names_);
+  return after ? add_line(source_, *after,
+                          std::string(place->variable) + "." + std::string(key) + " = " + text)
+               : std::vector<Edit>();
 }
 
 }  // namespace shardlint::python
