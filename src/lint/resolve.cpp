@@ -233,7 +233,8 @@ std::vector<Effective> resolve_file(const std::string& path, const Options& opti
   }
   Sources sources;
   const FoundFile file{path, kind_of(path, *text), true};
-  return resolve_units(read_file(file, std::move(*text), sources, disk, options), path, options);
+  Bench bench(disk, options);
+  return resolve_units(read_file(file, std::move(*text), sources, bench), path, options);
 }
 
 std::vector<Effective> resolve_arguments(std::span<const std::string> arguments,

@@ -8,6 +8,7 @@ packages that are not are replaced by stand-ins, and so are the objects that a m
 network would give (their fields come out as "opaque": only what a recipe assigns is compared).
 Runs the code of the packages under ROOT: for trees that one trusts.
 """
+import abc
 import ast
 import dataclasses
 import enum
@@ -28,7 +29,23 @@ if not hasattr(typing, 'override'):  # Python 3.11
     typing.override = lambda method: method
 
 
-class StandIn:
+class StandInClass(abc.ABCMeta):
+    def __getattr__(cls, name):
+        if name.startswith('__') and name.endswith('__'):
+            raise AttributeError(name)
+        return StandIn()
+
+    def register(cls, *args, **kwargs):
+        return StandIn()
+
+    def __iter__(cls):
+        return iter(())
+
+    def __contains__(cls, item):
+        return False
+
+
+class StandIn(metaclass=StandInClass):
     """Anything that a missing package may be asked for."""
     def __init__(self, *args, **kwargs):
         pass
@@ -51,6 +68,21 @@ class StandIn:
 
     def __iter__(self):
         return iter(())
+
+    def __contains__(self, item):
+        return False
+
+    def __getitem__(self, key):
+        return StandIn()
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        return False
 
     def __mro_entries__(self, bases):
         return (StandIn,)
@@ -78,7 +110,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
                'imageio av cv2 soundfile emerging_optimizers '
                'flashinfer deep_ep fla quack cutlass triton onnx pydantic hydra psutil '
                'bitstring decord easydict ftfy nltk mock nvdlfw_inspect fast_hadamard_transform '
-               'flash_attn setproctitle aiohttp fastapi uvicorn flask flask_restful zmq msgpack ray httpx '
+               'flash_attn PIL google torchvision torchaudio librosa torchao peft accelerate setproctitle aiohttp fastapi uvicorn flask flask_restful zmq msgpack ray httpx '
                'tensorboard simpy scipy sklearn ijson cuda').split()
 
     def find_spec(self, name, path, target=None):
