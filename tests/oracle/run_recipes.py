@@ -148,7 +148,8 @@ def opaque_model():
     """What a bridge would build from a model's files: a real provider with made-up sizes."""
     from megatron.bridge.models.gpt_provider import GPTModelProvider
     made = GPTModelProvider(num_layers=61, hidden_size=8192, num_attention_heads=64,
-                            num_moe_experts=256, vocab_size=128000, mtp_num_layers=None)
+                            num_moe_experts=256, vocab_size=128000, mtp_num_layers=None,
+                            add_bias_linear=False, moe_token_dispatcher_type='alltoall')
     object.__setattr__(made, '_opaque', True)
     return made
 

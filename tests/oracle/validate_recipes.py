@@ -1,6 +1,7 @@
-"""Run recipe functions and their validate() for real, and say what it raises.
+"""Run recipe functions and what training does with their configuration first, and say what it raises:
+runtime_config_update(), which ends with validate().
 
-    validate_recipes.py ROOT... -- [--set KEY=VALUE ...] FILE... > out.jsonl
+    validate_recipes.py ROOT... -- [--set KEY=VALUE ...] [--only FUNCTION ...] FILE... > out.jsonl
 
 As run_recipes.py, whose stand-ins it uses: ROOT are the folders from which `megatron` is imported,
 FILE the modules whose functions are called. The world is as large as the recipe's name says
@@ -16,6 +17,7 @@ import pathlib
 import re
 import sys
 import traceback
+import types
 
 import run_recipes
 
@@ -39,6 +41,25 @@ def place(error):
     return f"{frames[-1].filename.split('/megatron/', 1)[1]}:{frames[-1].lineno}"
 
 
+def surroundings():
+    """What the checks ask of the machine and of Transformer Engine: an H100, the newest engine."""
+    import torch
+    torch.cuda.get_device_properties = lambda *a, **k: types.SimpleNamespace(
+        major=9, minor=0, name='NVIDIA H100')
+    torch.cuda.get_device_capability = lambda *a, **k: (9, 0)
+    torch.cuda.get_device_name = lambda *a, **k: 'NVIDIA H100'
+    torch.cuda.current_device = lambda: 0
+
+    def fused_adam(params, lr=0, master_weight_dtype=None, exp_avg_dtype=None, exp_avg_sq_dtype=None,
+                   use_decoupled_grad=False, store_param_remainders=False, master_weights=False):
+        pass
+    from transformer_engine.pytorch import optimizers
+
+    class FusedAdam:
+        __init__ = fused_adam
+    optimizers.FusedAdam = FusedAdam
+
+
 def validate(name, config, overrides):
     import megatron.bridge.training.config as module
     out = {}
@@ -55,6 +76,7 @@ def validate(name, config, overrides):
                 place_of.__name__.startswith('megatron.bridge')):
             place_of.get_world_size_safe = lambda: world
     module.get_world_size_safe = lambda: world
+    before = dict(os.environ)
     if hasattr(config.model, '_opaque') and hasattr(config.model, 'finalize'):
         real = config.model.finalize
 
@@ -65,28 +87,34 @@ def validate(name, config, overrides):
                 out['model_raises'] = f'{type(error).__name__}: {error}'[:300]
         object.__setattr__(config.model, 'finalize', finalize)
     try:
-        config.validate()
+        module.runtime_config_update(config)
         out['raises'] = None
     except Exception as error:  # noqa: BLE001
         out['raises'] = f'{type(error).__name__}: {error}'[:500]
         out['at'] = place(error)
+    for variable in set(os.environ) - set(before):
+        del os.environ[variable]
+    os.environ.update(before)
     return out
 
 
 def main():
     split = sys.argv.index('--')
     roots, rest = sys.argv[1:split], sys.argv[split + 1:]
-    overrides, files = [], []
+    overrides, files, only = [], [], []
     while rest:
         word = rest.pop(0)
         if word == '--set':
             overrides.append(rest.pop(0))
+        elif word == '--only':
+            only.append(rest.pop(0))
         else:
             files.append(word)
     sys.path[:0] = roots
     run_recipes.prepare()
+    surroundings()
     for file in files:
-        names = run_recipes.recipe_names(file)
+        names = [n for n in run_recipes.recipe_names(file) if not only or n in only]
         if not names:
             continue
         try:
