@@ -136,7 +136,6 @@ void add_facts(ReadFile& out, const Launch& launch, Facts facts,
   add_unit(out, std::move(facts), options);
 }
 
-<<<<<<< HEAD
 // Words that cannot be known may set anything, so that the recipe's own values say nothing.
 bool may_set_anything(const Launch& launch) {
   return std::any_of(launch.arguments.begin(), launch.arguments.end(),
@@ -144,8 +143,9 @@ bool may_set_anything(const Launch& launch) {
 }
 
 // A launcher of Megatron-Bridge starts from a recipe, then comes a file, then the command line.
-void lay_under(BridgeRun& run, const Launch& launch, Sources& sources, const Disk& disk,
-               const Options& options) {
+void lay_under(ReadFile& out, BridgeRun& run, const Launch& launch, Sources& sources,
+               Bench& bench) {
+  const Disk& disk = bench.disk;
   Facts& facts = run.facts;
   if (!run.config_file.empty() && launch.span) {
     const auto path = find_beside(literal_word(run.config_file), launch.span.source->name(), disk);
@@ -154,42 +154,27 @@ void lay_under(BridgeRun& run, const Launch& launch, Sources& sources, const Dis
     }
   }
   if (facts.base.empty() || !launch.span || may_set_anything(launch)) {
-=======
-// A launcher of Megatron-Bridge starts from a recipe; what the command line says comes after it.
-void lay_under(ReadFile& out, Facts& facts, const Launch& launch, Bench& bench) {
-  if (facts.base.empty() || !launch.span) {
->>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
     return;
   }
   std::vector<Diagnostic> ignored;  // those of the recipe's own file
-<<<<<<< HEAD
-  auto recipe =
-      PythonReader(python).recipe(facts.base, launch.span.source->name(), launch.span, ignored);
-  if (!recipe) {
+  PythonReaders::Reading reading =
+      bench.python.recipe(facts.base, launch.span.source->name(), launch.span, ignored);
+  if (reading.configurations.empty()) {
     return;
   }
+  Facts& recipe = reading.configurations.front();
   if (!run.dataset.empty()) {
-    drop_dataset(*recipe, run.dataset);
+    drop_dataset(recipe, run.dataset);
   }
-  facts.facts.insert(facts.facts.begin(), recipe->facts.begin(), recipe->facts.end());
-  facts.closed = facts.closed || recipe->closed;
+  facts.facts.insert(facts.facts.begin(), recipe.facts.begin(), recipe.facts.end());
+  facts.closed = facts.closed || recipe.closed;
+  out.owners.push_back(std::move(reading.owner));
   if (run.syncs) {
     const auto tells = [&](std::string_view part) {
       return run.mode.find(part) != std::string::npos || facts.base.find(part) != std::string::npos;
     };
     add_recipe_syncs(facts, tells("sft") || tells("lora") || tells("dora") || tells("peft"));
   }
-=======
-  PythonReaders::Reading reading =
-      bench.python.recipe(facts.base, launch.span.source->name(), launch.span, ignored);
-  if (reading.configurations.empty()) {
-    return;
-  }
-  const Facts& recipe = reading.configurations.front();
-  facts.facts.insert(facts.facts.begin(), recipe.facts.begin(), recipe.facts.end());
-  facts.closed = facts.closed || recipe.closed;
-  out.owners.push_back(std::move(reading.owner));
->>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
 }
 
 // What Hydra refuses because there is no such key can only go.
@@ -204,7 +189,8 @@ void offer_removal(std::vector<Diagnostic>& diagnostics, const Launch& launch) {
   }
 }
 
-void add_launch(ReadFile& out, const Launch& launch, Bench& bench) {
+void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& bench) {
+  const Disk& disk = bench.disk;
   const Options& options = bench.options;
   const std::string version = target_version(options, launch.framework);
   const std::vector<Word> arguments = whole_placeholders(launch.arguments);
@@ -233,13 +219,8 @@ void add_launch(ReadFile& out, const Launch& launch, Bench& bench) {
     offer_removal(run.diagnostics, launch);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {
-<<<<<<< HEAD
     BridgeRun run = read_bridge_arguments(arguments, {version, launch.program});
-    lay_under(run, launch, sources, disk, options);
-=======
-    BridgeRun run = read_bridge_arguments(launch.arguments, {version, launch.program});
-    lay_under(out, run.facts, launch, bench);
->>>>>>> e502cb0 (Python readers of one thread share what files have in common; keys below a prefix are counted; idle findings are not made)
+    lay_under(out, run, launch, sources, bench);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   }
   out.units.back().passed_on = launch.passed_on;
@@ -271,7 +252,7 @@ ReadFile read_shell(const Source& source, Sources& sources, Bench& bench) {
     out.diagnostics.push_back(std::move(each));
   }
   for (const Launch& launch : launches) {
-    add_launch(out, launch, bench);
+    add_launch(out, launch, sources, bench);
   }
   return out;
 }
