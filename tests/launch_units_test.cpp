@@ -19,7 +19,8 @@ struct Read {
     for (const auto& [path, text] : files) {
       disk.write(path, text);
     }
-    file = read_file({"job/run.sh", FileKind::shell, true}, script, sources, disk, options);
+    Bench bench(disk, options);
+    file = read_file({"job/run.sh", FileKind::shell, true}, script, sources, bench);
   }
   // "value at file:line", of the last unit.
   std::string key(const std::string& name) const {
