@@ -81,13 +81,131 @@ def bash_completion():
     assert complete(['shardlint', 'check', '--fix-o']) == ['--fix-only']
 
 
-def other_completion(shell, check):
+def needs(shell):
     if not shutil.which(shell):
         raise tap.Skip(f'{shell} is not installed')
+
+
+def zsh_completion():
+    """A zsh on a pseudo-terminal, into which the beginning of a word and a tab are typed."""
+    needs('zsh')
     with tempfile.TemporaryDirectory() as folder:
-        script = pathlib.Path(folder) / f'completion.{shell}'
-        script.write_text(run(binary, 'generate-shell-completion', shell).stdout)
-        run(shell, check, script)
+        script = pathlib.Path(folder, '_shardlint')
+        script.write_text(run(binary, 'generate-shell-completion', 'zsh').stdout)
+        run('zsh', '-n', script)
+        setup = (f'fpath=({folder} $fpath); PS1=READY; autoload -Uz compinit; '
+                 f'compinit -u -d {folder}/dump; zstyle ":completion:*" menu no; setopt no_beep\n')
+        # zpty is zsh's own pseudo-terminal: one zsh types into another.
+        program = f'''zmodload zsh/zpty
+typed() {{
+  zpty shell 'TERM=dumb zsh -f -i'
+  zpty -w shell {shell_quote(setup)}
+  sleep 1
+  zpty -w -n shell "$1"$'\\t'
+  sleep 1.5
+  local line
+  while zpty -r -t shell line; do print -rn -- "$line"; done
+  zpty -d shell
+}}
+typed 'shardlint che'
+typed 'shardlint check --exit-z'
+'''
+        told = run('zsh', '-f', '-c', program).stdout
+        assert 'shardlint check' in told, told
+        assert '--exit-zero' in told, told
+
+
+def shell_quote(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def fish_completion():
+    needs('fish')
+    with tempfile.TemporaryDirectory() as folder:
+        env = {**outside, 'HOME': folder, 'XDG_CONFIG_HOME': folder, 'XDG_DATA_HOME': folder}
+        script = pathlib.Path(folder, 'shardlint.fish')
+        script.write_text(run(binary, 'generate-shell-completion', 'fish').stdout)
+        run('fish', '--no-execute', script, env=env)
+
+        def offered(words):
+            done = run('fish', '-c', f'source {script}; complete -C "{words}"', env=env)
+            return [line.split('\t')[0] for line in done.stdout.splitlines()]
+        assert 'check' in offered('shardlint che'), offered('shardlint che')
+        assert '--exit-zero' in offered('shardlint check --exit-'), offered('shardlint check --exit-')
+
+
+def install_script():
+    """Into a temporary prefix, with a stranger's environment; and away again."""
+    with tempfile.TemporaryDirectory() as folder:
+        run('sh', root / 'install.sh', '--prefix', folder, '--binary', binary, cwd=folder)
+        there = {str(p.relative_to(folder)) for p in pathlib.Path(folder).rglob('*') if p.is_file()}
+        assert {'bin/shardlint', 'share/man/man1/shardlint.1', 'share/zsh/site-functions/_shardlint',
+                'share/bash-completion/completions/shardlint', 'libexec/shardlint/shardlint-verify-cpu',
+                'share/fish/vendor_completions.d/shardlint.fish'} <= there, there
+        installed = pathlib.Path(folder, 'bin', 'shardlint')
+        assert run(installed, 'version').stdout == run(binary, 'version').stdout
+        assert run(installed, 'check', '--exit-zero', '-', cwd=folder).returncode == 0
+        assert run('sh', root / 'install.sh', '--prefx', folder, check=False).returncode == 2
+        run('sh', root / 'install.sh', '--prefix', folder, '--uninstall')
+        assert not [p for p in pathlib.Path(folder).rglob('*') if p.is_file()]
+
+
+def no_hosts():
+    """The install script and the Action name no host on the network."""
+    for name in ('install.sh', 'action.yml', '.pre-commit-hooks.yaml'):
+        assert not re.search(r'https?://', (root / name).read_text()), name
+
+
+def watch():
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder, 'a.yaml')
+        path.write_text(BAD.replace('8', '4'))
+        process = subprocess.Popen([binary, 'check', '--watch', '--isolated', '--rules', RULES, '--select',
+                                    'TST101', '--output-format', 'concise', folder], env=outside,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            assert 'nothing found in 1 file' in process.stderr.readline()
+            path.write_text(BAD)
+            line = process.stdout.readline()
+            assert 'a.yaml:3:26: error: TST101' in line, line
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def profile():
+    done = run(binary, 'check', '--isolated', '--profile-rules', '--no-summary',
+               root / 'fixtures' / 'examples' / 'sound-ddp.sh')
+    assert not done.stdout, done.stdout
+    for word in ('phase, all threads together', 'scripts read', 'rules and rewrites', 'us each'):
+        assert word in done.stderr, done.stderr
+    assert re.search(r'^  [A-Z]{3}\d{3} +\d+\.\d{3} +\d+\.\d% +1 ', done.stderr, re.M), done.stderr
+
+
+def add_ignore_and_baseline():
+    """Both silence what is there and nothing that comes after; moved lines stay known."""
+    with tempfile.TemporaryDirectory() as folder:
+        lint = [binary, 'check', '--rules', RULES, '--select', 'TST101,SUP']
+        path = pathlib.Path(folder, 'a.yaml')
+        path.write_text(BAD)
+        assert run(*lint, '.', cwd=folder, check=False).returncode == 1
+        run(*lint, '--write-baseline', '.', cwd=folder)
+        base = [*lint, '--baseline', '.shardlint-baseline.json']
+        path.write_text('# moved\n\n' + BAD)
+        run(*base, '.', cwd=folder)
+        pathlib.Path(folder, 'b.yaml').write_text(BAD)
+        assert run(*base, '.', cwd=folder, check=False).returncode == 1
+        path.write_text(BAD.replace('8', '4'))
+        pathlib.Path(folder, 'b.yaml').unlink()
+        run(*base, '--prune-baseline', '.', cwd=folder)
+        left = json.loads(pathlib.Path(folder, '.shardlint-baseline.json').read_text())
+        assert 'TST101' not in json.dumps(left), left
+        path.write_text(BAD)
+        path.chmod(0o750)
+        run(*lint, '--fix', '--unsafe-fixes', '--add-ignore=converted offline', '.', cwd=folder)
+        assert '# shardlint: ignore[TST101] -- converted offline' in path.read_text(), path.read_text()
+        assert path.stat().st_mode & 0o777 == 0o750
+        run(*lint, '.', cwd=folder)
 
 
 def action_schema():
@@ -150,8 +268,13 @@ tap.run([
     ('the settings schema, the documented example and the program agree', settings_schema),
     ('resolve and diff write what their schemas say', effective_schemas),
     ('bash completes commands and options', bash_completion),
-    ('zsh reads its completion script', lambda: other_completion('zsh', '-n')),
-    ('fish reads its completion script', lambda: other_completion('fish', '--no-execute')),
+    ('zsh completes commands and options', zsh_completion),
+    ('fish completes commands and options', fish_completion),
+    ('install.sh puts everything below a prefix, and takes it away', install_script),
+    ('what installs names no host', no_hosts),
+    ('--watch lints again when a file changes', watch),
+    ('--profile-rules tells phases and rules', profile),
+    ('--add-ignore and the baseline silence what is there', add_ignore_and_baseline),
     ('action.yml is valid to check-jsonschema', action_schema),
     ("the Action's shell steps do what they say", action_steps),
     ('the manual page', manual),

@@ -7,6 +7,7 @@
 //   for (const shardlint::Diagnostic& d : shardlint::lint(paths, options).diagnostics) ...
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
@@ -37,7 +38,14 @@ struct Options {
   bool require_reason = false;             // a suppression without a reason is a finding
   std::vector<std::string> not_ignorable;  // rules that comments may not suppress
   unsigned jobs = 0;                       // 0: one a core
+  bool profile = false;                    // measure where the time goes
   std::string checkpoint;                  // a checkpoint directory to check along; empty: none
+};
+
+// Where the time of a run went, of all threads together.
+struct Timing {
+  std::string phase, name;  // "read" + kind of file; "rule" + code; "rewrite" + id; "keys"; ...
+  std::uint64_t calls = 0, nanoseconds = 0;
 };
 
 struct Result {
@@ -50,6 +58,7 @@ struct Result {
     std::string filename, message;
   };
   std::vector<Failure> errors;         // files that could not be read
+  std::vector<Timing> timings;         // with Options::profile: by phase and name
   std::size_t files = 0, skipped = 0;  // linted; looked at and no training configuration
 };
 

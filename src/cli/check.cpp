@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/fix.h"
 #include "cli/parse.h"
+#include "cli/profile.h"
 #include "diagnostics/add_ignore.h"
 #include "diagnostics/baseline.h"
 #include "diagnostics/edits.h"
@@ -257,7 +258,12 @@ class Check {
       report.milliseconds = static_cast<std::uint64_t>(
           std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count());
     }
+    const std::vector<Timing> timings = std::move(result.timings);
     write(report, code);
+    if (!timings.empty()) {
+      std::fflush(stdout);
+      fmt::print(stderr, "{}", profile_text(timings));
+    }
     if (!flags_.no_summary && !flags_.quiet) {
       std::fflush(stdout);
       fmt::print(stderr, "{}\n", summary_line(report));
@@ -299,14 +305,19 @@ class Check {
   std::string stdin_text_;
 };
 
-// The newest change below the paths, by polling: it works on network file systems too.
-std::filesystem::file_time_type newest(const std::vector<std::string>& paths) {
+// What is below the paths: how many entries, and the newest change. By polling: it works on network
+// file systems too.
+std::pair<std::size_t, std::filesystem::file_time_type> state_of(
+    const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;
-  fs::file_time_type out{};
+  // The clock of files counts from the year 2174: today is negative.
+  std::pair<std::size_t, fs::file_time_type> out{0, fs::file_time_type::min()};
   std::error_code error;
   const auto look = [&](const fs::path& path) {
     const auto when = fs::last_write_time(path, error);
-    out = error ? out : std::max(out, when);
+    if (!error) {
+      out = {out.first + 1, std::max(out.second, when)};
+    }
   };
   for (const std::string& path : paths) {
     look(path);
@@ -322,14 +333,14 @@ int watch(const CheckFlags& flags) {
   const std::vector<std::string> paths =
       flags.paths.empty() ? std::vector<std::string>{"."} : flags.paths;
   for (;;) {
-    const auto seen = newest(paths);
+    const auto seen = state_of(paths);
     try {
       Check(flags, {}).run();
     } catch (const Error& error) {
       fmt::print(stderr, "shardlint: {}\n", error.what());  // half-written settings, say
     }
     std::fflush(stdout);
-    while (newest(paths) == seen) {
+    while (state_of(paths) == seen) {
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
   }

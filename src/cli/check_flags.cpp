@@ -46,6 +46,8 @@ void add_output_flags(CLI::App& app, CheckFlags& flags) {
                                         : Color::automatic;
       });
   flag(app, group, "--statistics", flags.statistics, "how often each rule spoke, not the findings");
+  flag(app, group, "--profile-rules", flags.lint.profile,
+       "the time of each phase and rule, on stderr");
   flag(app, group, "--no-summary", flags.no_summary, "no summary line on stderr");
   flag(app, group, "--sarif-unknowns", flags.sarif_unknowns, "undecided rules in SARIF too");
   flag(app, group, "--show-files", flags.show_files, "list the files that would be linted");

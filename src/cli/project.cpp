@@ -23,6 +23,17 @@ void add(Result& into, Result&& more) {
   move_all(more.suppressed, into.suppressed);
   move_all(more.errors, into.errors);
   move_all(more.linted, into.linted);
+  for (Timing& timing : more.timings) {  // of each group of files with its own settings
+    const auto same = std::find_if(into.timings.begin(), into.timings.end(), [&](const Timing& t) {
+      return t.phase == timing.phase && t.name == timing.name;
+    });
+    if (same == into.timings.end()) {
+      into.timings.push_back(std::move(timing));
+    } else {
+      same->calls += timing.calls;
+      same->nanoseconds += timing.nanoseconds;
+    }
+  }
   into.files += more.files;
   into.skipped += more.skipped;
   move_all(more.newest, into.newest);

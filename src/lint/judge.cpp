@@ -55,7 +55,10 @@ bool is_advice_to_others(const Diagnostic& finding, const std::set<Location>& ca
 }  // namespace
 
 RuleBook::RuleBook(const Options& options)
-    : rules_(rules::builtin_rules()), select_(options.select), ignore_(options.ignore) {
+    : rules_(rules::builtin_rules()),
+      select_(options.select),
+      ignore_(options.ignore),
+      profile_(options.profile) {
   for (const std::string& folder : options.rule_folders) {
     if (!RealDisk().is_directory(folder)) {
       throw Error(fmt::format("--rules: {} is not a folder", folder));
@@ -78,6 +81,7 @@ const rules::Program* RuleBook::program(std::string_view framework,
   const std::lock_guard lock(mutex_);
   std::unique_ptr<rules::Program>& program = programs_[name];
   if (!program) {
+    const PhaseClock clock(profile_, "phase", "programs put in order");
     program = std::make_unique<rules::Program>(rules::make_program(rules_, *schema));
   }
   return program.get();
@@ -97,8 +101,20 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   if (!program) {
     return out;
   }
-  out = check_keys(unit.config, *program->schema);
-  rules::Run run = rules::check(*program, unit.config);
+  {
+    const PhaseClock clock(book.profile(), "phase", "keys held against the catalogue");
+    out = check_keys(unit.config, *program->schema);
+  }
+  rules::StepTimes times;
+  rules::Run run;
+  {
+    const PhaseClock clock(book.profile(), "phase", "rules and rewrites");
+    run = rules::check(*program, unit.config, book.profile().wanted() ? &times : nullptr);
+  }
+  if (book.profile().wanted()) {
+    book.profile().add(*program, times);
+  }
+  const PhaseClock clock(book.profile(), "phase", "fixes written as edits");
   for (rules::Finding& finding : run.findings) {
     finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
     if (unit.passed_on && finding.on_defaults && finding.diagnostic.severity == Severity::error) {

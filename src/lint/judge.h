@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lint/profile.h"
 #include "lint/units.h"
 #include "rules/engine.h"
 #include "rules/pack.h"
@@ -24,11 +25,13 @@ class RuleBook {
   // Whether --select and --ignore leave it on. A code, a code's beginning, a name, or ALL.
   bool selected(std::string_view code, std::string_view name) const;
   void keep_selected(std::vector<Diagnostic>& diagnostics) const;
+  Profile& profile() const { return profile_; }
 
  private:
   rules::Pool pool_;
   rules::RuleSet rules_;
   std::vector<std::string> select_, ignore_;
+  mutable Profile profile_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, std::unique_ptr<rules::Program>, std::less<>> programs_;
 };

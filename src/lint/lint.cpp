@@ -72,15 +72,32 @@ std::vector<std::string> taken_as_newest(const ReadFile& read) {
   return out;
 }
 
+std::string_view reading_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::yaml:
+      return "YAML files read";
+    case FileKind::shell:
+      return "scripts read";
+    case FileKind::python:
+      return "Python files read";
+  }
+  return "";
+}
+
 FileResult lint_file(const FoundFile& file, std::string text, Bench& bench, const RuleBook& book,
                      const std::optional<checkpoint::ResumePoint>& resume) {
   FileResult out;
   Sources sources;
-  ReadFile read = read_file(file, std::move(text), sources, bench);
+  ReadFile read;
+  {
+    const PhaseClock clock(book.profile(), "phase", reading_of(file.kind));
+    read = read_file(file, std::move(text), sources, bench);
+  }
   out.linted = !read.framework.empty();
   out.newest = taken_as_newest(read);
   out.diagnostics = judge_all(read, book, resume);
   if (read.source && out.linted) {
+    const PhaseClock clock(book.profile(), "phase", "suppression comments");
     book.keep_selected(out.diagnostics);
     obey_comments(*read.source, book, bench.options, out.diagnostics, out.suppressed);
   }
@@ -111,6 +128,7 @@ void finish(Result& result, const RuleBook& book) {
   sort_suppressed(result.suppressed);
   std::sort(result.newest.begin(), result.newest.end());
   result.newest.erase(std::unique(result.newest.begin(), result.newest.end()), result.newest.end());
+  result.timings = book.profile().timings();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "rules/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <set>
 
 #include "base/version.h"
@@ -244,6 +245,32 @@ bool worth_telling(const std::vector<std::string_view>& unknowns, State& state) 
          });
 }
 
+// Adds the time of one step to `times`; nothing when nobody asked.
+class StepClock {
+ public:
+  using Clock = std::chrono::steady_clock;
+  StepClock(StepTimes* times, std::size_t step) : times_(times), step_(step) {
+    if (times_) {
+      times_->nanoseconds.resize(std::max(times_->nanoseconds.size(), step + 1));
+      times_->calls.resize(times_->nanoseconds.size());
+      begin_ = Clock::now();
+    }
+  }
+  ~StepClock() {
+    if (times_) {
+      times_->nanoseconds[step_] += static_cast<std::uint64_t>((Clock::now() - begin_).count());
+      ++times_->calls[step_];
+    }
+  }
+  StepClock(const StepClock&) = delete;
+  StepClock& operator=(const StepClock&) = delete;
+
+ private:
+  StepTimes* times_;
+  std::size_t step_;
+  Clock::time_point begin_;
+};
+
 }  // namespace
 
 Program make_program(const RuleSet& rules, const Schema& schema) {
@@ -281,10 +308,11 @@ namespace {
 // Findings that are not worth telling are not even made, where nobody asks for them.
 enum class Tell { everything, worth_it };
 
-Run run(const Program& program, Config config, World world, Tell tell) {
+Run run(const Program& program, Config config, World world, Tell tell, StepTimes* times) {
   Run out{{}, std::move(config)};
   State state(out.config, *program.schema, world);
   for (const ProgramStep& step : program.steps) {
+    const StepClock clock(times, static_cast<std::size_t>(&step - program.steps.data()));
     if (!relevant(step, state)) {
       continue;
     }
@@ -321,16 +349,16 @@ Run run(const Program& program, Config config, World world, Tell tell) {
 
 }  // namespace
 
-Run run(const Program& program, Config config, World world) {
-  return run(program, std::move(config), world, Tell::everything);
+Run run(const Program& program, Config config, World world, StepTimes* times) {
+  return run(program, std::move(config), world, Tell::everything, times);
 }
 
-Run check(const Program& program, const Config& config) {
+Run check(const Program& program, const Config& config, StepTimes* times) {
   if (config.closed) {
-    return run(program, config, World::closed, Tell::worth_it);
+    return run(program, config, World::closed, Tell::worth_it, times);
   }
-  Run open = run(program, config, World::open);
-  Run assumed = run(program, config, World::assumed, Tell::worth_it);
+  Run open = run(program, config, World::open, times);
+  Run assumed = run(program, config, World::assumed, Tell::worth_it, times);
   std::vector<Finding> kept;
   for (Finding& finding : open.findings) {
     if (finding.diagnostic.verdict == Verdict::violation) {

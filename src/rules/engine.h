@@ -2,6 +2,7 @@
 // Runs a framework's program over a configuration: rewrites and checks in upstream's order, on the
 // values in force at that point. Unlike upstream it goes on after a failed check.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -54,14 +55,19 @@ struct Run {
   Config config;                  // after the last step, with every chain
 };
 
+// How long each step of a program took and how often it ran, by its index; filled when asked for.
+struct StepTimes {
+  std::vector<std::uint64_t> nanoseconds, calls;
+};
+
 // One pass in one world, every verdict kept. In a fragment, steps none of whose keys is set are
 // left out: they cannot be this file's business.
-Run run(const Program& program, Config config, World world);
+Run run(const Program& program, Config config, World world, StepTimes* times = nullptr);
 
 // What a user is told: violations, and the unknown verdicts that are worth telling. A closed
 // configuration is run once. A fragment is run open and again with
 // its absent keys assumed to have their defaults: what fails only then has verdict unknown and
 // severity warning, and names the absent keys.
-Run check(const Program& program, const Config& config);
+Run check(const Program& program, const Config& config, StepTimes* times = nullptr);
 
 }  // namespace shardlint::rules
