@@ -21,7 +21,7 @@ SETTINGS = 'rules = ["rules"]\nselect = ["TST101"]\noutput-format = "concise"\ne
 class Repository:
     """A git repository whose pre-commit hooks come from our hooks file, with our binary on PATH."""
 
-    def __init__(self, scratch):
+    def __init__(self, scratch, source=None, hook='shardlint-system'):
         self.folder = pathlib.Path(scratch) / 'project'
         self.environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith(('GIT_', 'SHARDLINT_'))},
@@ -29,16 +29,17 @@ class Repository:
             'HOME': scratch, 'PRE_COMMIT_HOME': str(pathlib.Path(scratch) / 'cache'),
             'GIT_CONFIG_NOSYSTEM': '1', 'GIT_AUTHOR_NAME': 'a', 'GIT_AUTHOR_EMAIL': 'a@b',
             'GIT_COMMITTER_NAME': 'a', 'GIT_COMMITTER_EMAIL': 'a@b'}
-        hooks = pathlib.Path(scratch) / 'hooks'
-        hooks.mkdir()
-        shutil.copy(root / '.pre-commit-hooks.yaml', hooks)
-        for command in ('init -q', 'add .', 'commit -q -m hooks'):
-            self.git(command, hooks)
+        hooks = source or pathlib.Path(scratch) / 'hooks'
+        if not source:
+            hooks.mkdir()
+            shutil.copy(root / '.pre-commit-hooks.yaml', hooks)
+            for command in ('init -q', 'add .', 'commit -q -m hooks'):
+                self.git(command, hooks)
         revision = self.git('rev-parse HEAD', hooks).stdout.strip()
         self.folder.mkdir()
         self.git('init -q')
         self.write('.pre-commit-config.yaml',
-                   f'repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: shardlint-system\n')
+                   f'repos:\n- repo: {hooks}\n  rev: {revision}\n  hooks:\n  - id: {hook}\n')
         self.write('shardlint.toml', SETTINGS)
         rule = root / 'fixtures' / 'cli' / 'check-full' / 'rules' / 'test.yaml'
         self.write('rules/test.yaml', rule.read_text())
@@ -86,6 +87,37 @@ def passes(repository):
     assert 'change' in repository.git('log -1 --format=%s').stdout
 
 
+def builds_itself():
+    """The hook that installs itself: pre-commit clones the tree, and its pip builds it in an environment
+    of its own, with no program of ours on PATH."""
+    if os.environ.get('SHARDLINT_INSTALL_TESTS') != '1':
+        raise tap.Skip('it compiles everything again; set SHARDLINT_INSTALL_TESTS=1')
+    peers.program('pre-commit')
+    if subprocess.run(['git', '-C', root, 'rev-parse', 'HEAD'], capture_output=True).returncode:
+        raise tap.Skip('the tree is no git repository')
+    with tempfile.TemporaryDirectory() as scratch:
+        repository = Repository(scratch, root, 'shardlint')
+        repository.environment['PATH'] = os.environ['PATH']
+        blocks(repository)
+        passes(repository)
+
+
+def partners():
+    """Only the recipe is staged; the script beside it, untouched, says which values reach it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        repository = Repository(scratch)
+        repository.write('base.sh', 'export FORMAT=torch_dist\n')
+        repository.write('launch.sh', 'source ./base.sh\n')
+        repository.git('add .')
+        repository.git('commit -q -m partner --no-verify')
+        text = ('#!/bin/bash\nsource ./base.sh\npython pretrain_gpt.py --use-megatron-fsdp '
+                '--ckpt-format $FORMAT\n')
+        repository.write('shardlint.toml', 'output-format = "concise"\nselect = ["MFS101"]\n')
+        done = repository.commit('launch.sh', text)
+        told = done.stdout + done.stderr
+        assert done.returncode != 0 and 'MFS101' in told and 'launch.sh:3' in told, told
+
+
 def leaves_excluded(repository):
     done = repository.commit('generated/conf.yaml', BAD)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -101,5 +133,7 @@ tap.run([
     ('the hooks file is valid to pre-commit', manifest),
     ('a staged mistake blocks the commit with the finding', lambda: with_repository(blocks)),
     ('a sound configuration is committed', lambda: with_repository(passes)),
+    ('a staged script reads its untouched partner from disk', partners),
+    ('the hook that builds itself from a clone', builds_itself),
     ('an excluded file is left alone though it is staged', lambda: with_repository(leaves_excluded)),
 ])

@@ -4,7 +4,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import zipfile
 
+import peers
 import tap
 
 root = pathlib.Path(sys.argv[1]).resolve()
@@ -28,14 +30,38 @@ def needed():
         raise tap.Skip('nothing was installed')
 
 
-def install():
+def build():
+    """As a user's pip does it: in an environment of its own, with the tools that pyproject.toml names."""
     if not wanted:
         needed()
     run(sys.executable, '-m', 'venv', python.parent.parent)
-    pip = (python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-deps')
-    # Meson as the tree was built with, so that the compiler cache spares a second compilation.
-    run(*pip, 'meson-python', 'pyproject-metadata', 'packaging')
-    run(*pip, '--no-build-isolation', root)
+    pip = (python, '-m', 'pip', '--disable-pip-version-check')
+    run(*pip, 'wheel', '--quiet', '--no-deps', '--wheel-dir', 'dist', root)
+    run(*pip, 'install', '--quiet', '--no-deps', wheel())
+
+
+def wheel():
+    found = list(pathlib.Path(scratch.name, 'dist').glob('shardlint-*.whl'))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def holds():
+    needed()
+    names = zipfile.ZipFile(wheel()).namelist()
+    for end in ('bin/shardlint', 'bin/shardlint-verify-cpu', 'shardlint/__init__.py',
+                'shardlint/__main__.py'):
+        assert any(name.endswith(end) for name in names), f'{end} is not among {names}'
+    assert not [name for name in names if name.endswith(('.a', '.h', '.cpp'))], names
+
+
+def pipx():
+    needed()
+    program = peers.program('pipx')
+    env = {**outside, 'PIPX_HOME': f'{scratch.name}/pipx', 'PIPX_BIN_DIR': f'{scratch.name}/bin'}
+    done = subprocess.run([program, 'run', '--spec', str(wheel()), 'shardlint', 'version'],
+                          cwd=scratch.name, env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith('shardlint '), done.stdout + done.stderr
 
 
 def program():
@@ -69,5 +95,7 @@ else:
     run(python, '-c', script)
 
 
-tap.run([('pip builds and installs the wheel', install), ('the program is on PATH', program),
-         ('python -m shardlint', module), ('shardlint.check', check_function)])
+tap.run([('an isolated pip builds the wheel, and it installs', build),
+         ('the wheel holds the program, its trainer and the module', holds),
+         ('the program is on PATH', program), ('python -m shardlint', module),
+         ('shardlint.check', check_function), ('pipx run', pipx)])
