@@ -50,10 +50,6 @@ def round_trip(case, expect, codes, wanted):
         assert codes & {d['code'] for d in before}, f'{codes} are not found'
         selected = ['--select', ','.join(sorted(codes))]
         found = [d for d in check(folder, case.name, *words, *selected) if d['code'] in codes]
-        if isinstance(wanted, dict) and 'pending' in wanted:
-            if not any(d['fixes'] for d in found):
-                raise tap.Skip(wanted['pending'])
-            wanted = wanted['lines']
         if isinstance(wanted, dict):
             able = [d['code'] for d in found if any(f['applicability'] != 'display' for f in d['fixes'])]
             assert not able, f'{able} have a fix now; tests/case_fixes.yaml says there is none'
