@@ -42,6 +42,17 @@ def small_file(shardlint, runs):
         row('shardlint check, one small file', median([shardlint, 'check', str(small)], runs))
 
 
+def ten_thousand_files(shardlint):
+    """Goal: 5 s on two idle cores."""
+    text = pathlib.Path('fixtures/examples/sound-functional-test.yaml').read_text()
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(10_000):
+            folder = pathlib.Path(scratch, f'{number // 100:03}')
+            folder.mkdir(exist_ok=True)
+            (folder / f'{number:05}.yaml').write_text(text)
+        row('shardlint check, 10,000 files', median([shardlint, 'check', scratch], 3))
+
+
 def against(shardlint, runs, files, what, peer, words):
     """Both programs on the same files. `peer` is skipped, saying so, where it is not installed."""
     volume = sum(os.path.getsize(f) for f in files)
@@ -77,6 +88,7 @@ def main():
     print(f'{shardlint}: {size / 2**20:.1f} MiB; load {os.getloadavg()[0]:.1f} on '
           f'{os.cpu_count()} cores; medians of {runs}')
     small_file(shardlint, runs)
+    ten_thousand_files(shardlint)
     if arguments.corpus:
         against(shardlint, runs, files_in(arguments.corpus, ('.yaml', '.yml')), 'YAML files',
                 'yamllint', ['-f', 'parsable'])
