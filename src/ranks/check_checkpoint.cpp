@@ -157,6 +157,14 @@ void judge(Check& check) {
   }
 }
 
+// What Megatron's loader looks at first; without it training starts from scratch, silently. Written
+// last, when the iteration is whole and checked.
+void write_tracker(const std::string& iteration_directory) {
+  const std::string name = std::filesystem::path(iteration_directory).filename().string();
+  write_atomically(join_path(parent_path(iteration_directory), "latest_checkpointed_iteration.txt"),
+                   std::to_string(std::stoi(name.substr(name.find('_') + 1))));
+}
+
 void count_files(const std::string& directory, CheckpointRecord& record) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
@@ -392,6 +400,12 @@ void check_checkpoint(Session& session) {
     if (rank.plan.checkpoint.keep && check.verdict == Verdict::pass) {
       disown_folder(work.record().directory);
       disown_folder(parent_path(work.record().directory));
+      try {
+        write_tracker(work.record().directory);
+      } catch (const Error& error) {
+        check.verdict = Verdict::fail;
+        check.reason = error.what();
+      }
     }
     remove_owned_folders();
     session.reporter.with([&](Report& report) { report.checkpoint = work.record(); });
