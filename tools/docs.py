@@ -82,6 +82,16 @@ def page(title, body, up=''):
             f'<a href="{up}matrix.html">Compatibility</a></nav>{body}</body></html>\n')
 
 
+def topic_of():
+    """The folder of rules/ that a code's rule lies in, which is its topic."""
+    found = {}
+    for path in sorted((pathlib.Path(__file__).parent.parent / 'rules').glob('*/*.yaml')):
+        code = re.search(r'^id: (\S+)$', path.read_text(), re.M)
+        if code:
+            found[code.group(1)] = path.parent.name
+    return found
+
+
 def keys_of(text):
     """Keys in a rule's conditions, as explain prints them between backticks."""
     when = re.search(r'^## When\n(.*?)(?=^## |\Z)', text, re.M | re.S)
@@ -100,18 +110,21 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         texts = list(pool.map(lambda rule: ask(binary, 'explain', rule['code']), rules))
 
+    folder_of = topic_of()
     topics, readers = collections.defaultdict(list), collections.defaultdict(list)
     for rule, text in zip(rules, texts):
         (folder / 'rules' / f'{rule["code"]}.html').write_text(
             page(f'{rule["code"]} {rule["name"]}', markdown(text), '../'))
-        topics[rule['category'] or 'other'].append(rule)
+        topics[folder_of.get(rule['code'], 'other')].append(rule)
         for key in keys_of(text):
             readers[key].append(rule)
 
     def link(rule):
         return f'<a href="rules/{rule["code"]}.html">{rule["code"]}</a>'
 
-    body = [f'<h1>{len(rules)} rules</h1>']
+    body = [f'<h1>{len(rules)} rules</h1><p>' + ' · '.join(
+        f'<a href="#{html.escape(topic)}">{html.escape(topic)} ({len(members)})</a>'
+        for topic, members in sorted(topics.items())) + '</p>']
     for topic, members in sorted(topics.items()):
         body.append(f'<h2 id="{html.escape(topic)}">{html.escape(topic)} ({len(members)})</h2><table>')
         body += [f'<tr><td>{link(r)}</td><td class="{r["severity"]}">{r["severity"]}</td>'
