@@ -49,7 +49,7 @@ def wheel():
 def holds():
     needed()
     names = zipfile.ZipFile(wheel()).namelist()
-    for end in ('bin/shardlint', 'bin/shardlint-verify-cpu', 'shardlint/__init__.py',
+    for end in ('scripts/shardlint', 'scripts/shardlint-verify-cpu', 'shardlint/__init__.py',
                 'shardlint/__main__.py'):
         assert any(name.endswith(end) for name in names), f'{end} is not among {names}'
     assert not [name for name in names if name.endswith(('.a', '.h', '.cpp'))], names
