@@ -4,6 +4,7 @@ Source packages only, checked against the hashes written there. Of each archive 
 headers and licence are unpacked. Does nothing when third_party already holds these versions.
 """
 import hashlib
+import os
 import pathlib
 import re
 import shutil
@@ -55,10 +56,12 @@ def main():
     if stamp.is_file() and stamp.read_text() == want:
         return
     shutil.rmtree(TARGET, ignore_errors=True)
+    # When pip itself builds us, its own environment hides pip from what it starts.
+    outside = {k: v for k, v in os.environ.items() if k not in ('PYTHONPATH', 'PIP_BUILD_TRACKER')}
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, '-m', 'pip', 'download', '--quiet', '--no-deps',
                         '--disable-pip-version-check', '--no-binary', ':all:', '--require-hashes',
-                        '--dest', folder, '--requirement', str(PINS)], check=True)
+                        '--dest', folder, '--requirement', str(PINS)], check=True, env=outside)
         for name, version, digest in pins():
             stem = name.replace('-', '[-_]')
             archive = next((file for file in sorted(pathlib.Path(folder).iterdir())
