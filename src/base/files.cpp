@@ -1,14 +1,14 @@
 #include "base/files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/error.h"
 
@@ -162,6 +162,25 @@ std::string parent_path(std::string_view path) {
   return parent.empty() ? "." : parent;
 }
 
-std::string file_name(std::string_view path) { return fs::path(path).filename().string(); }
+std::string file_name(std::string_view path) {
+  return fs::path(path).filename().string();
+}
+
+std::optional<std::string> find_upwards(const Disk& disk, std::string folder,
+                                        std::string_view path) {
+  constexpr int levels = 8;
+  for (int level = 0; level < levels; ++level) {
+    const std::string there = normal_path(join_path(folder, path));
+    if (disk.is_file(there) || disk.is_directory(there)) {
+      return there;
+    }
+    const std::string above = parent_path(folder);
+    if (folder == "." || folder == "/" || above == folder) {
+      break;
+    }
+    folder = above;
+  }
+  return std::nullopt;
+}
 
 }  // namespace shardlint

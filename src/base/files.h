@@ -2,8 +2,8 @@
 // The file system behind one small interface, so that tests run on a disk in memory and the
 // language server can lay unsaved text over the real one.
 
-#include <map>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -48,6 +48,7 @@ class MemoryDisk final : public Disk {
   std::optional<std::uint64_t> size(const std::string& path) const override;
 
   bool is_link(const std::string& path) const override;
+
  private:
   std::map<std::string, std::string> files_;
   const Disk* below_;
@@ -58,9 +59,13 @@ class MemoryDisk final : public Disk {
 void write_atomically(const std::string& path, std::string_view text);
 
 // Lexical path arithmetic; nothing is looked up on disk.
-std::string normal_path(std::string_view path);                        // "a//b/../c" -> "a/c"
+std::string normal_path(std::string_view path);                         // "a//b/../c" -> "a/c"
 std::string join_path(std::string_view folder, std::string_view name);  // absolute name wins
-std::string parent_path(std::string_view path);                        // "." for a bare name
+std::string parent_path(std::string_view path);                         // "." for a bare name
 std::string file_name(std::string_view path);
+
+// The first file or directory of that relative path in `folder` or, up to eight levels, above it.
+std::optional<std::string> find_upwards(const Disk& disk, std::string folder,
+                                        std::string_view path);
 
 }  // namespace shardlint

@@ -349,13 +349,7 @@ int watch(const CheckFlags& flags) {
 }  // namespace
 
 int run_check(Arguments arguments) {
-  // What follows `--` is an argument list of the framework, not of ours.
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  const Arguments own(arguments.begin(), dashes);
-  std::vector<std::string> foreign;
-  if (dashes != arguments.end()) {
-    foreign.assign(dashes + 1, arguments.end());
-  }
+  const auto [own, foreign, dashes] = split_at_dashes(arguments);
   CheckFlags flags;
   CLI::App app("Lint configurations, launch scripts and recipes.", "shardlint check");
   app.footer(
@@ -365,14 +359,14 @@ int run_check(Arguments arguments) {
   if (const std::optional<int> code = parse(app, own)) {
     return *code;
   }
-  if (dashes != arguments.end() && (foreign.empty() || !flags.paths.empty())) {
+  if (dashes && (foreign.empty() || !flags.paths.empty())) {
     throw Error(foreign.empty() ? "there is nothing after `--`"
                                 : "paths and an argument list cannot be linted in one run");
   }
   if (flags.watch) {
     return watch(flags);
   }
-  return Check(std::move(flags), std::move(foreign)).run();
+  return Check(std::move(flags), {foreign.begin(), foreign.end()}).run();
 }
 
 }  // namespace shardlint

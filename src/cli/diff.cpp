@@ -192,9 +192,7 @@ json document(const std::vector<Pair>& pairs) {
 }  // namespace
 
 int run_diff(Arguments arguments) {
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  const std::vector<std::string> foreign(dashes == arguments.end() ? dashes : dashes + 1,
-                                         arguments.end());
+  const auto [own, foreign, dashes] = split_at_dashes(arguments);
   std::vector<std::string> sides, target_a, target_b, patterns;
   std::string format = "text";
   Options options;
@@ -219,7 +217,7 @@ int run_diff(Arguments arguments) {
   app.add_option("--output-format", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   add_lint_flags(app, options);
   add_project_flags(app, project_flags);
-  if (const std::optional<int> code = parse(app, Arguments(arguments.begin(), dashes))) {
+  if (const std::optional<int> code = parse(app, own)) {
     return *code;
   }
   if (sides.size() + (foreign.empty() ? 0 : 1) != 2) {

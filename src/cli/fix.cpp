@@ -37,15 +37,6 @@ struct Candidate {
   std::set<std::string> files;  // those it edits, and the finding's own
 };
 
-bool overlaps(const Edit& a, const Edit& b) {
-  if (a.where.file != b.where.file) {
-    return false;
-  }
-  const auto [a0, a1] = std::pair(a.where.begin.offset, a.where.end.offset);
-  const auto [b0, b1] = std::pair(b.where.begin.offset, b.where.end.offset);
-  return a0 == b0 || (a0 < b1 && b0 < a1);
-}
-
 using Group = std::vector<const Candidate*>;
 
 // What applying some fixes together would give. `why`: the reason not to; empty when it holds.

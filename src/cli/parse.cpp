@@ -60,6 +60,12 @@ std::string suggest(const CLI::App& app, Arguments arguments) {
 
 }  // namespace
 
+SplitArguments split_at_dashes(Arguments arguments) {
+  const auto at = std::find(arguments.begin(), arguments.end(), "--");
+  const bool dashes = at != arguments.end();
+  return {{arguments.begin(), at}, {dashes ? at + 1 : at, arguments.end()}, dashes};
+}
+
 std::vector<std::string> expand_argument_files(Arguments arguments) {
   std::vector<std::string> out;
   const RealDisk disk;

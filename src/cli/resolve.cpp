@@ -63,9 +63,7 @@ nlohmann::ordered_json document(const std::vector<Effective>& all, const Wanted&
 }  // namespace
 
 int run_resolve(Arguments arguments) {
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  const std::vector<std::string> foreign(dashes == arguments.end() ? dashes : dashes + 1,
-                                         arguments.end());
+  const auto [own, foreign, dashes] = split_at_dashes(arguments);
   std::vector<std::string> files;
   std::string format = "text";
   Options options;
@@ -85,7 +83,7 @@ int run_resolve(Arguments arguments) {
   app.add_option("--output-format", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   add_lint_flags(app, options);
   add_project_flags(app, project_flags);
-  if (const std::optional<int> code = parse(app, Arguments(arguments.begin(), dashes))) {
+  if (const std::optional<int> code = parse(app, own)) {
     return *code;
   }
   if (files.empty() == foreign.empty()) {

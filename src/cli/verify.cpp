@@ -98,14 +98,13 @@ int run_verify(Arguments arguments) {
   CLI::App app("A real sharded training step on this machine, with proof.", "shardlint verify");
   add_flags(app, flags);
   add_lint_flags(app, options);
-  // What follows `--` is the user's command and none of our business.
-  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> own(arguments.begin(), dashes);
+  const auto [ours, command, dashes] = split_at_dashes(arguments);
+  std::vector<std::string> own(ours.begin(), ours.end());
   const bool run = std::find(own.begin(), own.end(), "--run") != own.end();
-  if (run && dashes != arguments.end()) {
+  if (run && dashes) {
     own.erase(std::remove(own.begin(), own.end(), "--run"), own.end());
-    flags.command.assign(dashes + 1, arguments.end());
-  } else if (dashes != arguments.end()) {
+    flags.command.assign(command.begin(), command.end());
+  } else if (dashes) {
     own.assign(arguments.begin(), arguments.end());
   }
   if (const std::optional<int> code = parse(app, own)) {

@@ -64,6 +64,15 @@ std::vector<Hunk> changes(const std::vector<std::string_view>& a,
 
 }  // namespace
 
+bool overlaps(const Edit& a, const Edit& b) {
+  if (a.where.file != b.where.file) {
+    return false;
+  }
+  const auto [a0, a1] = std::pair(a.where.begin.offset, a.where.end.offset);
+  const auto [b0, b1] = std::pair(b.where.begin.offset, b.where.end.offset);
+  return a0 == b0 || (a0 < b1 && b0 < a1);
+}
+
 Edited apply_edits(std::string_view text, std::span<const Edit> edits) {
   std::vector<std::size_t> order(edits.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -10,6 +10,9 @@
 
 namespace shardlint {
 
+// Whether two edits cannot both be made: they share bytes, or begin at one place.
+bool overlaps(const Edit& a, const Edit& b);
+
 // Applies the edits of one file, given by byte offsets. Sorted by start; an edit that overlaps one
 // already taken is left out and its index is reported. Two insertions at one offset both go in, in
 // the order given. Edits outside the text are never applied.

@@ -121,8 +121,7 @@ std::string describe_key(const Schema& schema, std::string_view name, const rule
   if (!key->choices.empty()) {
     out += fmt::format(" One of: {}.", fmt::join(key->choices, ", "));
   }
-  const Value fallback =
-      key->default_value(schema.framework() == "megatron-lm" ? Route::cli : Route::cls);
+  const Value fallback = schema.default_of(*key);
   out += fmt::format(" Default: {}.\n", fallback.is_unknown() ? "not known" : fallback.text());
   if (const auto flag = schema.flag_of(key->name); !flag.empty()) {
     out += fmt::format("Flag: `{}`.\n", flag);

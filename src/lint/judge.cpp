@@ -36,7 +36,7 @@ std::set<Location> shipped_calls(const Config& config) {
   std::set<Location> calls;
   for (const std::string& key : config.keys()) {
     for (const Step& step : config.find(key)->chain) {
-      if (step.value_span && step.by.ends_with("as shipped with shardlint")) {
+      if (step.value_span && step.by.ends_with(shipped_with_shardlint)) {
         calls.insert(locate(step.value_span));
       }
     }
@@ -44,30 +44,38 @@ std::set<Location> shipped_calls(const Config& config) {
   return calls;
 }
 
+bool is_advice(const Diagnostic& finding) {
+  return finding.severity != Severity::error;
+}
+
 // Advice about values that the user neither wrote nor touches is the recipe's authors' business; an
 // error is everybody's.
-bool is_advice_to_others(const Diagnostic& finding, const std::set<Location>& calls) {
+void drop_advice_to_others(std::vector<Diagnostic>& findings, const Config& config) {
+  if (std::none_of(findings.begin(), findings.end(), is_advice)) {
+    return;  // the calls need not be looked for
+  }
+  const std::set<Location> calls = shipped_calls(config);
   const auto theirs = [&](const Note& note) { return calls.contains(note.where); };
-  return finding.severity != Severity::error && calls.contains(finding.where) &&
-         std::all_of(finding.related.begin(), finding.related.end(), theirs);
+  std::erase_if(findings, [&](const Diagnostic& finding) {
+    return is_advice(finding) && calls.contains(finding.where) &&
+           std::all_of(finding.related.begin(), finding.related.end(), theirs);
+  });
 }
 
 }  // namespace
 
 RuleBook::RuleBook(const Options& options)
-    : rules_(rules::builtin_rules()),
-      select_(options.select),
-      ignore_(options.ignore),
-      profile_(options.profile) {
+    : select_(options.select), ignore_(options.ignore), profile_(options.profile) {
   for (const std::string& folder : options.rule_folders) {
     if (!RealDisk().is_directory(folder)) {
       throw Error(fmt::format("--rules: {} is not a folder", folder));
     }
-    rules::Loaded loaded = rules::load_rules(RealDisk(), folder, pool_, rules_);
+    rules::Loaded loaded = rules::load_rules(RealDisk(), folder, pool_, *rules_);
     if (!loaded.faults.empty()) {
       throw Error("the rules cannot be used:\n" + rules::fault_text(loaded.faults));
     }
-    rules_ = std::move(loaded.rules);
+    own_ = std::move(loaded.rules);
+    rules_ = &own_;
   }
 }
 
@@ -82,7 +90,7 @@ const rules::Program* RuleBook::program(std::string_view framework,
   std::unique_ptr<rules::Program>& program = programs_[name];
   if (!program) {
     const PhaseClock clock(profile_, "phase", "programs put in order");
-    program = std::make_unique<rules::Program>(rules::make_program(rules_, *schema));
+    program = std::make_unique<rules::Program>(rules::make_program(*rules_, *schema));
   }
   return program.get();
 }
@@ -123,9 +131,7 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
     }
     out.push_back(std::move(finding.diagnostic));
   }
-  if (const std::set<Location> calls = shipped_calls(unit.config); !calls.empty()) {
-    std::erase_if(out, [&](const Diagnostic& d) { return is_advice_to_others(d, calls); });
-  }
+  drop_advice_to_others(out, unit.config);
   if (after) {
     *after = std::move(run.config);
   }

@@ -19,7 +19,7 @@ class RuleBook {
  public:
   // Built-in rules and those of the option's folders. Throws Error when one cannot be read.
   explicit RuleBook(const Options& options);
-  const rules::RuleSet& rules() const { return rules_; }
+  const rules::RuleSet& rules() const { return *rules_; }
   // Null when the framework is not known.
   const rules::Program* program(std::string_view framework, std::string_view version) const;
   // Whether --select and --ignore leave it on. A code, a code's beginning, a name, or ALL.
@@ -29,7 +29,8 @@ class RuleBook {
 
  private:
   rules::Pool pool_;
-  rules::RuleSet rules_;
+  rules::RuleSet own_;  // built-in ones and those of the folders, where there are folders
+  const rules::RuleSet* rules_ = &rules::builtin_rules();
   std::vector<std::string> select_, ignore_;
   mutable Profile profile_;
   mutable std::mutex mutex_;

@@ -104,14 +104,6 @@ FileResult lint_file(const FoundFile& file, std::string text, Bench& bench, cons
   return out;
 }
 
-MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
-  MemoryDisk disk(&below);
-  for (const auto& [path, text] : options.unsaved) {
-    disk.write(path, text);
-  }
-  return disk;
-}
-
 void take(Result& result, const std::string& path, FileResult file) {
   (file.linted ? result.files : result.skipped) += 1;
   if (file.linted) {

@@ -11,7 +11,6 @@
 namespace shardlint {
 namespace {
 
-constexpr int folders_above = 8;
 constexpr std::size_t largest = 1u << 20;  // of a tree's file
 
 const Source* read_source(const std::string& path, Sources& sources, const Disk& disk) {
@@ -115,19 +114,7 @@ std::optional<std::string> find_beside(const Word& word, const std::string& scri
   if (path.empty() || path.starts_with('/')) {
     return std::nullopt;
   }
-  std::string folder = parent_path(script);
-  for (int level = 0; level < folders_above; ++level) {
-    const std::string there = normal_path(join_path(folder, path));
-    if (disk.is_file(there) || disk.is_directory(there)) {
-      return there;
-    }
-    const std::string above = parent_path(folder);
-    if (folder == "." || folder == "/" || above == folder) {
-      break;
-    }
-    folder = above;
-  }
-  return std::nullopt;
+  return find_upwards(disk, parent_path(script), path);
 }
 
 OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool module,

@@ -120,9 +120,7 @@ class Effects {
       const Key* key = schema_.find(name);
       if (key && (first == Origin::rewritten || first == Origin::computed) &&
           steps_.count(entry->chain.front().by) && key->has_cli + key->has_cls > 0) {
-        out.chain.push_back(default_step(
-            name,
-            key->default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls)));
+        out.chain.push_back(default_step(name, schema_.default_of(*key)));
       }
       for (const Step& step : entry->chain) {
         if (out.chain.empty() || !steps_.count(step.by) ||
@@ -136,8 +134,7 @@ class Effects {
       out.unknown = rules::unknown_input(name, state_);
       if (const Key* key = entry ? nullptr : schema_.find(name);
           key && out.value().if_unknown()->reason == Reason::absent) {
-        const Value fallback =
-            key->default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
+        const Value fallback = schema_.default_of(*key);
         out.unknown->detail =
             fmt::format("not set here; the default is `{}`{}{}",
                         fallback.is_unknown() ? "not known" : fallback.text(),
@@ -223,10 +220,7 @@ const EffectiveKey* Effective::find(std::string_view key) const {
 
 std::vector<Effective> resolve_file(const std::string& path, const Options& options) {
   const RealDisk real;
-  MemoryDisk disk(&real);
-  for (const auto& [name, text] : options.unsaved) {
-    disk.write(name, text);
-  }
+  const MemoryDisk disk = disk_with_unsaved(options, real);
   std::optional<std::string> text = disk.read(path);
   if (!text) {
     throw Error(fmt::format("cannot read {}", path));

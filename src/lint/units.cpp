@@ -41,17 +41,21 @@ const yaml::Node* root_of(const yaml::Document& document, const Config& config) 
   return found;
 }
 
+std::vector<yaml::KeyChange> key_changes(std::span<const rules::Change> changes) {
+  std::vector<yaml::KeyChange> keys;
+  for (const rules::Change& change : changes) {
+    keys.push_back({change.key, change.value, change.remove});
+  }
+  return keys;
+}
+
 std::vector<Edit> edit_document(const yaml::Document& document, const Config& config,
                                 std::span<const rules::Change> changes) {
   const yaml::Node* root = root_of(document, config);
   if (!root || !root->is_mapping()) {
     return {};
   }
-  std::vector<yaml::KeyChange> keys;
-  for (const rules::Change& change : changes) {
-    keys.push_back({change.key, change.value, change.remove});
-  }
-  return yaml::edit_keys(document, *root, keys, yaml::Mode::omegaconf).edits;
+  return yaml::edit_keys(document, *root, key_changes(changes), yaml::Mode::omegaconf).edits;
 }
 
 }  // namespace
@@ -124,11 +128,7 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
     add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
     const Schema* schema = Schema::get("megatron-lm", out.units.back().version);
     out.units.back().edit = [document, run, schema](std::span<const rules::Change> changes) {
-      std::vector<yaml::KeyChange> keys;
-      for (const rules::Change& change : changes) {
-        keys.push_back({change.key, change.value, change.remove});
-      }
-      return yaml::edit_flags(*document, run, keys, *schema).edits;
+      return yaml::edit_flags(*document, run, key_changes(changes), *schema).edits;
     };
   }
   return out;
@@ -186,6 +186,14 @@ ReadFile read_text(const FoundFile& file, const Source& source, Sources& sources
 }
 
 }  // namespace
+
+MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
+  MemoryDisk disk(&below);
+  for (const auto& [path, text] : options.unsaved) {
+    disk.write(path, text);
+  }
+  return disk;
+}
 
 Bench::Bench(const Disk& d, const Options& o) : disk(d), options(o), python(python_options(d, o)) {}
 

@@ -36,6 +36,9 @@ struct ReadFile {
   std::vector<std::shared_ptr<const Sources>> owners;  // of what the units point into, besides
 };
 
+// The option's unsaved texts over what is on disk; `below` outlives it.
+MemoryDisk disk_with_unsaved(const Options& options, const Disk& below);
+
 // What one thread keeps from file to file.
 struct Bench {
   Bench(const Disk& disk, const Options& options);

@@ -1,11 +1,12 @@
 #include "lsp/server.h"
 
+#include <algorithm>
 #include <optional>
-#include <set>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "diagnostics/edits.h"
 #include "lsp/messages.h"
 #include "lsp/transport.h"
 #include "report/tool.h"
@@ -127,7 +128,7 @@ class Server {
   json did_open(const json& params) {
     const json& document = params.at("textDocument");
     documents_[path(params)] = document.at("text").get<std::string>();
-    publish_all();
+    changed();
     return nullptr;
   }
 
@@ -144,13 +145,14 @@ class Server {
       const std::uint32_t end = std::max(begin, offset(before, change.at("range").at("end")));
       text.replace(begin, end - begin, fresh);
     }
-    publish_all();
+    changed();
     return nullptr;
   }
 
   json did_close(const json& params) {
     const std::string name = path(params);
     documents_.erase(name);
+    findings_.clear();
     if (!pulls_) {
       publish(name, json::array());
     }
@@ -159,7 +161,7 @@ class Server {
 
   json changed_on_disk(const json&) {
     hooks_.reload();
-    publish_all();
+    changed();
     return nullptr;
   }
 
@@ -215,22 +217,25 @@ class Server {
     return {{"contents", {{"kind", "markdown"}, {"value", text}}}};
   }
 
-  // Adds a fix whose edits touch none that are there.
+  // Adds a fix none of whose edits overlaps one that is there.
   static void take(Fix& all, const Fix& fix) {
-    for (const Edit& edit : fix.edits) {
-      for (const Edit& other : all.edits) {
-        if (edit.where.file == other.where.file &&
-            edit.where.begin.offset <= other.where.end.offset &&
-            other.where.begin.offset <= edit.where.end.offset) {
-          return;
-        }
-      }
+    const auto clashes = [&](const Edit& edit) {
+      return std::any_of(all.edits.begin(), all.edits.end(),
+                         [&](const Edit& other) { return overlaps(edit, other); });
+    };
+    if (std::none_of(fix.edits.begin(), fix.edits.end(), clashes)) {
+      all.edits.insert(all.edits.end(), fix.edits.begin(), fix.edits.end());
     }
-    all.edits.insert(all.edits.end(), fix.edits.begin(), fix.edits.end());
   }
 
-  std::vector<Diagnostic> lint(const std::string& name) {
-    return hooks_.lint(name, documents_.at(name), documents_).diagnostics;
+  // An editor asks for diagnostics, actions and hovers of one text.
+  const std::vector<Diagnostic>& lint(const std::string& name) {
+    auto found = findings_.find(name);
+    if (found == findings_.end()) {
+      Result result = hooks_.lint(name, documents_.at(name), documents_);
+      found = findings_.emplace(name, std::move(result.diagnostics)).first;
+    }
+    return found->second;
   }
 
   json diagnostics(const std::string& name) {
@@ -243,7 +248,8 @@ class Server {
   }
 
   // One document may be about another: a script about the recipe that it names.
-  void publish_all() {
+  void changed() {
+    findings_.clear();
     if (pulls_) {
       return;
     }
@@ -288,7 +294,8 @@ class Server {
 
   std::FILE* out_;
   const Hooks& hooks_;
-  std::map<std::string, std::string> documents_;  // open ones, by path
+  std::map<std::string, std::string> documents_;             // open ones, by path
+  std::map<std::string, std::vector<Diagnostic>> findings_;  // of them, until something changes
   Encoding encoding_ = Encoding::utf16;
   bool initialized_ = false, pulls_ = false, shutdown_ = false, exit_ = false;
 };

@@ -212,8 +212,11 @@ void apply(const Rewrite& rewrite, State& state) {
 
 // A mapping that was given key by key.
 bool is_filled(std::string_view key, const State& state) {
+  if (!state.config().has_prefix(key)) {
+    return false;
+  }
   const Key* found = state.schema().find(key);
-  return found && found->type.kind == Kind::map && state.config().has_prefix(key);
+  return found && found->type.kind == Kind::map;
 }
 
 // In a fragment, a step matters when the fragment (or an earlier step) has set a key it reads.

@@ -217,10 +217,7 @@ UnknownInput unknown_input(std::string_view key, State& state) {
   switch (u->reason) {
     case Reason::absent: {
       const Key* found = state.schema().find(key);
-      const Value fallback =
-          found ? found->default_value(state.schema().framework() == "megatron-lm" ? Route::cli
-                                                                                   : Route::cls)
-                : Value();
+      const Value fallback = found ? state.schema().default_of(*found) : Value();
       input.detail = fmt::format("`{}` is not set here; its default is `{}`", input.key,
                                  fallback.is_unknown() ? "not known" : fallback.text());
       break;

@@ -128,7 +128,7 @@ Value State::plain(std::string_view name) {
   if (const Entry* entry = config_.find(name)) {
     return entry->value();
   }
-  if (has_prefix(name)) {  // a section, or a mapping given key by key
+  if (config_.has_prefix(name)) {  // a section, or a mapping given key by key
     return section(name);
   }
   return absent(name);
@@ -142,24 +142,14 @@ Value State::section(std::string_view name) {
     return out;
   }
   const std::string prefix = std::string(name) + ".";
-  for (auto key = first_under(prefix); key != sorted_keys_.end() && key->starts_with(prefix);
-       ++key) {
-    put(out, std::string_view(*key).substr(prefix.size()), config_.find(*key)->value());
-  }
-  return out;
-}
-
-std::vector<std::string>::const_iterator State::first_under(std::string_view prefix) {
   if (sorted_keys_.empty()) {
     sorted_keys_ = config_.keys();
   }
-  return std::lower_bound(sorted_keys_.cbegin(), sorted_keys_.cend(), prefix);
-}
-
-bool State::has_prefix(std::string_view name) {
-  const std::string prefix = std::string(name) + ".";
-  const auto key = first_under(prefix);
-  return key != sorted_keys_.end() && key->starts_with(prefix);
+  for (auto key = std::lower_bound(sorted_keys_.begin(), sorted_keys_.end(), prefix);
+       key != sorted_keys_.end() && key->starts_with(prefix); ++key) {
+    put(out, std::string_view(*key).substr(prefix.size()), config_.find(*key)->value());
+  }
+  return out;
 }
 
 void State::set(std::string_view key, Step step) {
@@ -183,8 +173,8 @@ Value State::absent(std::string_view name) {
     return unknown(Reason::opaque, std::string(name));
   }
   if (world_ == World::open) {
-    Unknown out =
-        key ? of_type(key->type, default_of(*key)) : Unknown{Reason::absent, "", {}, false, {}};
+    Unknown out = key ? of_type(key->type, schema_.default_of(*key))
+                      : Unknown{Reason::absent, "", {}, false, {}};
     out.detail = std::string(name);
     return out;
   }
@@ -196,7 +186,7 @@ Value State::absent(std::string_view name) {
     if (entry && entry->value().is_null()) {
       return {};
     }
-    if (world_ == World::closed && !entry && !has_prefix(section)) {
+    if (world_ == World::closed && !entry && !config_.has_prefix(section)) {
       const Key* parent = schema_.find(section);
       if (parent && parent->type.optional) {
         return {};
@@ -209,11 +199,7 @@ Value State::absent(std::string_view name) {
   if (!key) {
     return {};
   }
-  return default_of(*key);
-}
-
-Value State::default_of(const Key& key) const {
-  return key.default_value(schema_.framework() == "megatron-lm" ? Route::cli : Route::cls);
+  return schema_.default_of(*key);
 }
 
 // verl's classes name themselves in what Hydra composed, and only there.
@@ -243,7 +229,7 @@ Value State::is_instance(std::string_view key, std::string_view class_name) {
   }
   const std::string* text = type.if_string();
   if (!text) {
-    return has_prefix(key) && !schema_.section_classes(key).empty()
+    return config_.has_prefix(key) && !schema_.section_classes(key).empty()
                ? likely_instance(key, class_name)
            : world_ == World::closed ? Value(false)
                                      : unknown(Reason::absent, std::string(key) + "._type");

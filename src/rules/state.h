@@ -52,10 +52,7 @@ class State final : public Scope {
  private:
   Value plain(std::string_view name);  // one spelling
   Value section(std::string_view name);
-  bool has_prefix(std::string_view name);
-  std::vector<std::string>::const_iterator first_under(std::string_view prefix);
   Value absent(std::string_view name);
-  Value default_of(const Key& key) const;
   bool is_composed_tree() const;
   Value absent_in_tree(std::string_view name) const;
   // Whether every class that the section could be, judging by the fields set in it, is a
@@ -67,7 +64,7 @@ class State final : public Scope {
   World world_;
   const std::vector<Let>* lets_ = nullptr;
   std::vector<std::string_view> reads_;
-  std::set<std::string> made_keys_;  // names put together here, kept for reads_
+  std::set<std::string> made_keys_;       // names put together here, kept for reads_
   std::vector<std::string> sorted_keys_;  // of the configuration; empty: to be made
   int depth_ = 0;
 };

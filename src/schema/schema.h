@@ -148,7 +148,11 @@ class Schema {
   // whose name is then the field's alone. verl: the keys of every root tree together.
   const Key* find(std::string_view name) const;
   std::span<const Key> keys() const { return keys_; }  // sorted by name
-  bool has_prefix(std::string_view prefix) const;      // some key starts with "prefix."
+  // Its default as the framework is commonly started: megatron-lm from the command line.
+  Value default_of(const Key& key) const {
+    return key.default_value(framework_ == "megatron-lm" ? Route::cli : Route::cls);
+  }
+  bool has_prefix(std::string_view prefix) const;  // some key starts with "prefix."
   // The nearest key, or empty.
   std::string_view nearest_key(std::string_view name) const;
   // When a name that find() or find_flag() does not know was or will be known.

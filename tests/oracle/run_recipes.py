@@ -230,17 +230,18 @@ def prepare():
             setattr(AutoBridge, name, staticmethod(lambda *a, **k: Bridge()))
 
 
-def main():
-    split = sys.argv.index('--')
-    roots, files = sys.argv[1:split], sys.argv[split + 1:]
-    sys.path[:0] = roots
-    prepare()
+def leaves_of(result):
+    out = {}
+    leaves(result, '', out, frozenset())
+    return {'facts': out, 'opaque': hasattr(result.model, '_opaque')}
+
+
+def run_each(files, roots, use, only=()):
+    """Prints a row for each recipe function: what use(name, function) gives, or its error."""
     for file in files:
-        names = recipe_names(file)
-        if not names:
-            continue
+        names = [name for name in recipe_names(file) if not only or name in only]
         try:
-            module = importlib.import_module(module_of(file, roots))
+            module = importlib.import_module(module_of(file, roots)) if names else None
         except BaseException as error:  # noqa: BLE001
             for name in names:
                 print(json.dumps({'file': file, 'instance': name,
@@ -248,16 +249,21 @@ def main():
             continue
         for name in names:
             os.environ.pop('CUDA_DEVICE_MAX_CONNECTIONS', None)
+            row = {'file': file, 'instance': name}
             try:
-                result = getattr(module, name)()
-                out = {}
-                leaves(result, '', out, frozenset())
-                print(json.dumps({'file': file, 'instance': name, 'facts': out,
-                                  'opaque': hasattr(result.model, '_opaque')}))
+                row.update(use(name, getattr(module, name)))
             except BaseException as error:  # noqa: BLE001
-                print(json.dumps({'file': file, 'instance': name,
-                                  'error': f'{type(error).__name__}: {error}'[:300]}))
+                row['error'] = f'{type(error).__name__}: {error}'[:300]
+            print(json.dumps(row))
         sys.stdout.flush()
+
+
+def main():
+    split = sys.argv.index('--')
+    roots, files = sys.argv[1:split], sys.argv[split + 1:]
+    sys.path[:0] = roots
+    prepare()
+    run_each(files, roots, lambda name, function: leaves_of(function()))
 
 
 if __name__ == '__main__':

@@ -9,11 +9,8 @@ FILE the modules whose functions are called. The world is as large as the recipe
 the network has made-up sizes: what its own finalize() raises is put aside ("model_raises").
 """
 import ast
-import importlib
-import json
 import math
 import os
-import pathlib
 import re
 import sys
 import traceback
@@ -113,26 +110,8 @@ def main():
     sys.path[:0] = roots
     run_recipes.prepare()
     surroundings()
-    for file in files:
-        names = [n for n in run_recipes.recipe_names(file) if not only or n in only]
-        if not names:
-            continue
-        try:
-            module = importlib.import_module(run_recipes.module_of(file, roots))
-        except BaseException as error:  # noqa: BLE001
-            for name in names:
-                print(json.dumps({'file': file, 'instance': name,
-                                  'error': f'import: {type(error).__name__}: {error}'[:300]}))
-            continue
-        for name in names:
-            os.environ.pop('CUDA_DEVICE_MAX_CONNECTIONS', None)
-            one = {'file': file, 'instance': name}
-            try:
-                one.update(validate(name, getattr(module, name)(), overrides))
-            except BaseException as error:  # noqa: BLE001
-                one['error'] = f'{type(error).__name__}: {error}'[:300]
-            print(json.dumps(one))
-        sys.stdout.flush()
+    run_recipes.run_each(files, roots,
+                         lambda name, function: validate(name, function(), overrides), only)
 
 
 if __name__ == '__main__':

@@ -1,23 +1,20 @@
 """Megatron-Bridge: its own runtime_config_update (environment, mixed precision, communication overlap,
 validate) on configurations of its recipes with changed values."""
-import contextlib
 import copy
 import dataclasses
 import enum
 import importlib
 import importlib.metadata
-import io
 import logging
-import os
 import pathlib
 import re
 import sys
 import traceback
 import types
-import warnings
 
 import stand_ins
 from aims import aims
+from confined import environment, quiet
 from source import Source
 
 NOTE = ("runtime_config_update of the checkout, preceded by the constructors of the sections in `rebuild`; "
@@ -349,18 +346,10 @@ class Recorder:
 
     # ---- the run
     def run(self, case):
-        kept = dict(os.environ)
-        os.environ.clear()
-        os.environ.update({"PATH": kept.get("PATH", ""), **case["env"], "RANK": "0",
-                           "WORLD_SIZE": str(case["world_size"])})
         self.now = case
         self._versions(case["transformer_engine"], case["torch"])
-        try:
-            with quiet():
-                return self._run(case)
-        finally:
-            os.environ.clear()
-            os.environ.update(kept)
+        with environment({**case["env"], "RANK": "0", "WORLD_SIZE": str(case["world_size"])}), quiet():
+            return self._run(case)
 
     def _run(self, case):
         config = self.base(case["base"])
@@ -402,11 +391,3 @@ class Recorder:
     @staticmethod
     def rewrites(result):
         return result.get("overrides", {})
-
-
-@contextlib.contextmanager
-def quiet():
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), \
-            warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -5,15 +5,14 @@ import contextlib
 import copy
 import io
 import json
-import os
 import pathlib
-import random
 import sys
 import traceback
 import warnings
 
 import stand_ins
 from aims import aims
+from confined import environment, quiet
 from source import Source
 
 ARGUMENTS = "megatron/training/arguments.py"
@@ -186,18 +185,17 @@ class Recorder:
     # ---- the run
     def run(self, case):
         self.now = case
-        kept = dict(os.environ)
-        os.environ.clear()
-        os.environ.update({"PATH": kept.get("PATH", ""), **case["env"], "RANK": "0", "LOCAL_RANK": "0",
-                           "WORLD_SIZE": str(case["world_size"])})
+        with environment({**case["env"], "RANK": "0", "LOCAL_RANK": "0",
+                          "WORLD_SIZE": str(case["world_size"])}):
+            return self._run(case)
+
+    def _run(self, case):
         warned, out, argv = [], io.StringIO(), sys.argv
         self.arguments.warn_rank_0 = lambda *a, **k: warned.append(self.source.caller())
         sys.argv = ["pretrain_gpt.py", *case["argv"]]
         result = {"stage": "parse"}
         try:
-            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out), \
-                    warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with quiet(out):
                 args = self.arguments.parse_args()
                 before = self._values(args)
                 result["stage"] = "validate"
@@ -219,8 +217,6 @@ class Recorder:
                           via=[self.source.anchor(f) for f in frames[-3:]])
         finally:
             sys.argv = argv
-            os.environ.clear()
-            os.environ.update(kept)
         result["warnings"] = sorted(set(filter(None, warned)))
         return {**case, **result}
 

@@ -7,7 +7,6 @@ import importlib
 import os
 import pathlib
 import shutil
-import sys
 import tempfile
 import types
 

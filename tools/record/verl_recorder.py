@@ -4,16 +4,15 @@ import contextlib
 import copy
 import dataclasses
 import functools
-import io
 import logging
 import os
 import pathlib
 import sys
 import traceback
-import warnings
 
 import verl_surroundings
 from aims import aims
+from confined import environment, quiet
 from source import Source
 
 NOTE = ("Composed by Hydra 1.3.2 with omegaconf 2.3. Executed: the driver (main_ppo), the trainer with one "
@@ -118,16 +117,8 @@ class Recorder:
 
     # ---- the run
     def run(self, case):
-        kept = dict(os.environ)
-        os.environ.clear()
-        os.environ.update({k: v for k, v in kept.items() if k in ("PATH", "HOME", "TMPDIR")})
-        os.environ.update(case["env"])
-        try:
-            with quiet():
-                return self._run(case)
-        finally:
-            os.environ.clear()
-            os.environ.update(kept)
+        with environment(case["env"], keep=("PATH", "HOME", "TMPDIR")), quiet():
+            return self._run(case)
 
     def _run(self, case):
         from hydra.errors import HydraException
@@ -279,11 +270,3 @@ def compare(old, new, path, out):
             continue
         if value != configured or isinstance(value, bool) != isinstance(configured, bool):
             out[f"{path}.{key}"] = [configured, value]
-
-
-@contextlib.contextmanager
-def quiet():
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()), \
-            warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

@@ -12,6 +12,7 @@ import types
 import typing
 
 import stand_ins
+from confined import environment_kept
 
 PACKAGES = {"vllm": "0.12.0", "sglang": "0.5.6", "transformers": "4.57.0", "megatron-core": "0.16.0",
             "ray": "2.50.0", "tensordict": "0.10.0", "torch": "2.9.0", "transfer_queue": "0.1.9",
@@ -223,16 +224,15 @@ def megatron_groups(root):
 @contextlib.contextmanager
 def worker(world):
     """One process of a job with so many."""
-    kept, state_world = dict(os.environ), state.world
+    state_world = state.world
     state.world = world
-    os.environ.update(WORLD_SIZE=str(world), RANK="0", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
-                      MASTER_ADDR="127.0.0.1", MASTER_PORT="1", CUDA_VISIBLE_DEVICES="0",
-                      RAY_LOCAL_WORLD_SIZE=str(max(1, min(world, state.per_node))))
-    for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
-        os.environ.pop(name, None)
-    try:
-        yield
-    finally:
-        state.world = state_world
-        os.environ.clear()
-        os.environ.update(kept)
+    with environment_kept():
+        os.environ.update(WORLD_SIZE=str(world), RANK="0", LOCAL_RANK="0", LOCAL_WORLD_SIZE="1",
+                          MASTER_ADDR="127.0.0.1", MASTER_PORT="1", CUDA_VISIBLE_DEVICES="0",
+                          RAY_LOCAL_WORLD_SIZE=str(max(1, min(world, state.per_node))))
+        for name in ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"):
+            os.environ.pop(name, None)
+        try:
+            yield
+        finally:
+            state.world = state_world

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "frontend/python/eval.h"
+#include "frontend/python/python.h"
 #include "frontend/python/shipped.h"
 
 namespace shardlint::python {
@@ -82,7 +83,7 @@ std::optional<Val> Interpreter::shipped(const std::string& name, const Span& whe
   const Val made = object(std::move(root), where);
   sections[""] = made.object;
   const std::string note = "set by the recipe " + recipe->name + " of Megatron-Bridge " +
-                           recipe->version + ", as shipped with shardlint";
+                           recipe->version + std::string(shipped_with_shardlint);
   const std::string* kept_note = lasting_.make<std::string>(std::string(note));
   const Span end = where ? Span{where.source, where.end, where.end} : Span{};
   const auto put = [&](Object& owner, std::string_view field, const Val& value) {

@@ -20,6 +20,9 @@ namespace python {
 struct Module;
 }
 
+// How the note of a value ends that a recipe of the framework sets, one that comes with shardlint.
+inline constexpr std::string_view shipped_with_shardlint = ", as shipped with shardlint";
+
 struct PythonOptions {
   // Checkouts or package folders to look modules up in, besides the folders above the file.
   std::vector<std::string> source_roots;

@@ -56,19 +56,7 @@ std::optional<std::string> Evaluator::resolve(const Text& path, bool& reachable)
       }
     }
     // Where it is started is not known: the script's folder, and those above it.
-    std::string folder = script_->path.empty() ? "." : parent_path(script_->path);
-    for (int level = 0; level < 8; ++level) {
-      const std::string there = normal_path(join_path(folder, plain));
-      if (disk_.is_file(there) || disk_.is_directory(there)) {
-        return there;
-      }
-      const std::string above = parent_path(folder);
-      if (folder == "." || folder == "/" || above == folder) {
-        break;
-      }
-      folder = above;
-    }
-    return std::nullopt;
+    return find_upwards(disk_, script_->path.empty() ? "." : parent_path(script_->path), plain);
   }
   const std::string there = notes_.path_of(path);
   if (there.empty()) {
