@@ -35,8 +35,8 @@ unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit) {
 }
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
-  const auto limit =
-      static_cast<unsigned>(std::clamp<std::size_t>(word.size() / 3, std::size_t{1}, std::size_t{4}));
+  const auto limit = static_cast<unsigned>(
+      std::clamp<std::size_t>(word.size() / 3, std::size_t{1}, std::size_t{4}));
   std::string_view best;
   unsigned distance = limit + 1;
   for (const std::string_view candidate : candidates) {

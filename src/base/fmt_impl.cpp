@@ -1,4 +1,5 @@
-// A private static fmt: Debian ships headers and a shared library only, and the binary needs libc alone.
+// A private static fmt: Debian ships headers and a shared library only, and the binary needs libc
+// alone.
 #include <fmt/format-inl.h>
 FMT_BEGIN_NAMESPACE
 namespace detail {
@@ -9,6 +10,7 @@ template FMT_API auto locale_ref::get<std::locale>() const -> std::locale;
 template FMT_API auto thousands_sep_impl(locale_ref) -> thousands_sep_result<char>;
 template FMT_API auto decimal_point_impl(locale_ref) -> char;
 template FMT_API void buffer<char>::append(const char*, const char*);
-template FMT_API void vformat_to(buffer<char>&, string_view, basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
-}
+template FMT_API void vformat_to(buffer<char>&, string_view,
+                                 basic_format_args<FMT_BUFFER_CONTEXT(char)>, locale_ref);
+}  // namespace detail
 FMT_END_NAMESPACE

@@ -14,12 +14,12 @@ namespace shardlint {
 
 // Where a value came from, in the order of precedence that layers have.
 enum class Origin {
-  default_value,  // of the class or flag; no place
-  set,            // written in a file or in the base configuration
-  override_value, // written on a command line over a file
-  environment,    // exported, or read from an environment variable
-  computed,       // derived by a step of the program from other values
-  rewritten,      // changed by a step of the program
+  default_value,   // of the class or flag; no place
+  set,             // written in a file or in the base configuration
+  override_value,  // written on a command line over a file
+  environment,     // exported, or read from an environment variable
+  computed,        // derived by a step of the program from other values
+  rewritten,       // changed by a step of the program
 };
 std::string_view origin_name(Origin origin);  // set | default | override | env | computed
 
@@ -37,12 +37,12 @@ struct Fact {
 
 // One configuration as the front end read it: a YAML document, a command of a script, a recipe.
 struct Facts {
-  std::string framework;  // megatron-lm | megatron-bridge | verl
-  std::string instance;   // which one in the file: "command 2", a function name, a test case
-  bool closed = false;    // true: an entry point, absent keys have their defaults
-  std::string base;       // verl: the default tree (ppo_trainer); Bridge: the recipe, if named
-  std::vector<Fact> facts;            // in the order in which the program applies them
-  Span anchor;                        // absent keys point here: the command, the document's first key
+  std::string framework;    // megatron-lm | megatron-bridge | verl
+  std::string instance;     // which one in the file: "command 2", a function name, a test case
+  bool closed = false;      // true: an entry point, absent keys have their defaults
+  std::string base;         // verl: the default tree (ppo_trainer); Bridge: the recipe, if named
+  std::vector<Fact> facts;  // in the order in which the program applies them
+  Span anchor;              // absent keys point here: the command, the document's first key
   std::map<std::string, Span> sections;  // "checkpoint" -> its key, to anchor absent keys nearer
 };
 
@@ -95,7 +95,8 @@ class Config {
 };
 
 // Layers, first to last; later facts win and the whole chain is kept. The framework, anchor and
-// openness are the last layer's that has them (a command line over a recipe is closed if either is).
+// openness are the last layer's that has them (a command line over a recipe is closed if either
+// is).
 Config merge(const std::vector<Facts>& layers);
 
 }  // namespace shardlint

@@ -1,26 +1,39 @@
 #include "facts/value.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace shardlint {
 
 std::string_view reason_name(Reason reason) {
   switch (reason) {
-    case Reason::absent: return "fragment";
-    case Reason::environment: return "env";
-    case Reason::interpolation: return "interpolation";
-    case Reason::argument: return "argument";
-    case Reason::command: return "command";
-    case Reason::dynamic: return "dynamic-python";
-    case Reason::opaque: return "opaque";
-    case Reason::sourced: return "sourced-file";
-    case Reason::branch: return "branch";
-    case Reason::machine: return "machine";
-    case Reason::bad_type: return "bad-type";
-    case Reason::undefined: return "undefined";
-    case Reason::limit: return "limit";
+    case Reason::absent:
+      return "fragment";
+    case Reason::environment:
+      return "env";
+    case Reason::interpolation:
+      return "interpolation";
+    case Reason::argument:
+      return "argument";
+    case Reason::command:
+      return "command";
+    case Reason::dynamic:
+      return "dynamic-python";
+    case Reason::opaque:
+      return "opaque";
+    case Reason::sourced:
+      return "sourced-file";
+    case Reason::branch:
+      return "branch";
+    case Reason::machine:
+      return "machine";
+    case Reason::bad_type:
+      return "bad-type";
+    case Reason::undefined:
+      return "undefined";
+    case Reason::limit:
+      return "limit";
   }
   return "unknown";
 }

@@ -37,9 +37,9 @@ std::string_view reason_name(Reason reason);  // as in the JSON output: "env", "
 
 struct Unknown {
   Reason reason = Reason::dynamic;
-  std::string detail;         // what could not be known: "$HOME", "${oc.env:X}", "AutoBridge.from_hf"
-  Span where;                 // the piece of source that is unknown
-  bool not_null = false;      // certainly not None
+  std::string detail;     // what could not be known: "$HOME", "${oc.env:X}", "AutoBridge.from_hf"
+  Span where;             // the piece of source that is unknown
+  bool not_null = false;  // certainly not None
   std::vector<Value> domain;  // if not empty: the value is one of these
 };
 

@@ -17,7 +17,8 @@ namespace shardlint::rules {
 class Scope {
  public:
   virtual ~Scope() = default;
-  // The value of a key in force now; `name` outlives the scope, which may keep it. Unknown values carry their reason and domain.
+  // The value of a key in force now; `name` outlives the scope, which may keep it. Unknown values
+  // carry their reason and domain.
   virtual Value key(std::string_view name) = 0;
   // The value of `section.field`, a name that was put together and need not outlive the call.
   virtual Value field(std::string_view section, std::string_view name) {

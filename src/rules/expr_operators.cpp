@@ -220,7 +220,9 @@ Value subset(Op op, const Value& a, const Value& b) {
   }
   for (const Value* side : {&a, &b}) {
     if (!side->if_list()) {
-      return side->is_null() ? undefined() : side->is_unknown() ? derived(*side) : bad_type("not a set");
+      return side->is_null()      ? undefined()
+             : side->is_unknown() ? derived(*side)
+                                  : bad_type("not a set");
     }
   }
   Value all = true;

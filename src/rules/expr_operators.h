@@ -17,8 +17,8 @@ bool holds_unknown(const Value& value);
 // value, not of the answer, and do not go along.
 Value undecided(const Value& value);
 
-// What comes of a value that is not known: unknown for the same reason, and nothing more is known of
-// it. Undefined stays undefined.
+// What comes of a value that is not known: unknown for the same reason, and nothing more is known
+// of it. Undefined stays undefined.
 Value derived(const Value& value);
 
 // A bool when every value of the domain agrees, else undecided.

@@ -33,7 +33,8 @@ std::uint32_t Source::line_begin(std::uint32_t line) const {
 std::string_view Source::line_text(std::uint32_t line) const {
   const std::uint32_t begin = line_begin(line);
   const std::size_t end = text_.find('\n', begin);
-  std::string_view out = std::string_view(text_).substr(begin, end == std::string::npos ? end : end - begin);
+  std::string_view out =
+      std::string_view(text_).substr(begin, end == std::string::npos ? end : end - begin);
   if (out.ends_with('\r')) {
     out.remove_suffix(1);
   }

@@ -23,7 +23,7 @@ class Source {
   Position position(std::uint32_t offset) const;
   std::uint32_t line_of(std::uint32_t offset) const;  // from 1
   std::uint32_t line_count() const { return static_cast<std::uint32_t>(starts_.size()); }
-  std::uint32_t line_begin(std::uint32_t line) const;     // offset of the line's first byte
+  std::uint32_t line_begin(std::uint32_t line) const;    // offset of the line's first byte
   std::string_view line_text(std::uint32_t line) const;  // without \n or \r\n
 
  private:

@@ -15,8 +15,8 @@ using namespace shardlint;
 namespace {
 
 const Value values[] = {
-    {},   false,  true,   0,  1,  8,   -3,   0.5, "", "bf16", "optim_grads_params", List{1, 2},
-    List{}, Map{{"a", 1}}};
+    {},         false,  true,         0, 1, 8, -3, 0.5, "", "bf16", "optim_grads_params",
+    List{1, 2}, List{}, Map{{"a", 1}}};
 
 Unknown hidden(const Value& value, unsigned how) {
   Unknown result{Reason::environment, "$X", {}, how == 1 && !value.is_null(), {}};
@@ -50,8 +50,8 @@ class Drawn final : public rules::Scope {
   std::uint32_t seed_, shown_;
 };
 
-// Whether `and` and `or` stand only where truth is asked for. With an unknown operand their value is
-// told up to truth (`x and false` is false, though Python may give another falsy x).
+// Whether `and` and `or` stand only where truth is asked for. With an unknown operand their value
+// is told up to truth (`x and false` is false, though Python may give another falsy x).
 bool asks_truth(const rules::Expr& expr, std::uint32_t index, bool truth) {
   using rules::Op;
   const rules::Node& node = expr.nodes[index];

@@ -19,15 +19,20 @@ struct Kind {
   const char* framework;
 };
 constexpr Kind kinds[] = {
-    {"job.yaml", ""},          {"job.yaml", "megatron-bridge"}, {"job.yaml", "megatron-lm"},
-    {"job.yaml", "verl"},      {"launch.sh", ""},               {"recipe.py", ""},
-    {"run_config.yaml", ""},   {"launch.sbatch", ""},
+    {"job.yaml", ""},
+    {"job.yaml", "megatron-bridge"},
+    {"job.yaml", "megatron-lm"},
+    {"job.yaml", "verl"},
+    {"launch.sh", ""},
+    {"recipe.py", ""},
+    {"run_config.yaml", ""},
+    {"launch.sbatch", ""},
 };
 
 void check(const Diagnostic& d, const std::string& name, std::size_t size) {
   ensure(!d.code.empty() && !d.message.empty(), "a finding without a word");
-  ensure(d.where.file != name || (d.where.begin.offset <= d.where.end.offset &&
-                                  d.where.end.offset <= size),
+  ensure(d.where.file != name ||
+             (d.where.begin.offset <= d.where.end.offset && d.where.end.offset <= size),
          "a finding outside the text");
   for (const Fix& fix : d.fixes) {
     for (const Edit& edit : fix.edits) {
