@@ -599,7 +599,7 @@ TEST_SUITE("checkpoint") {
         {"megatron-lm",
          true,
          {{"num_layers", 4}},
-         "CKD204 num_layers is 4, the checkpoint was saved with 2"},
+         "CKD204 num_layers is 4, the checkpoint was saved with 2 (its arguments)"},
         {"megatron-lm", true, {{"num_layers", 4}, {"finetune", true}}, ""},
         {"megatron-lm", true, {{"num_layers", unknown(Reason::environment, "$LAYERS")}}, ""},
         {"megatron-lm", true, {{"tensor_model_parallel_size", 2}}, ""},
@@ -656,6 +656,98 @@ TEST_SUITE("checkpoint") {
       }
       CHECK(join(got, "; ") == row.expected);
     }
+    // What each format records of the model: run_config.yaml, arguments, shapes alone.
+    struct Shape {
+      const char *fixture, *framework;
+      Set set;
+      std::string expected;
+    };
+    const Shape shapes[] = {
+        {"good-bridge-pretrain",
+         "megatron-bridge",
+         {{"model.num_layers", 2}, {"model.ffn_hidden_size", 24}, {"model.num_query_groups", 2}},
+         ""},
+        {"good-bridge-pretrain",
+         "megatron-bridge",
+         {{"model.num_layers", 4}},
+         "CKD204 model.num_layers is 4, the checkpoint was saved with 2 (run_config.yaml)"},
+        {"good-bridge-pretrain",
+         "megatron-bridge",
+         {{"model.num_query_groups", 4}, {"model.hidden_size", 16}},
+         "CKD204 model.num_query_groups is 4, the checkpoint was saved with 2 (run_config.yaml)"},
+        {"good-bridge-pretrain",
+         "megatron-bridge",
+         {{"model.num_layers", 4}, {"checkpoint.finetune", true}},
+         ""},
+        {"good-bridge-pretrain", "megatron-bridge", {{"model.moe_ffn_hidden_size", 99}}, ""},
+        // Bridge loads what Megatron-LM saved.
+        {"good-megatron-common-pt",
+         "megatron-bridge",
+         {{"model.num_layers", 2}, {"model.hidden_size", 32}},
+         "CKD204 model.hidden_size is 32, the checkpoint was saved with 16 (its arguments)"},
+        {"good-megatron-common-pt",
+         "megatron-lm",
+         {{"ffn_hidden_size", 32}, {"finetune", false}, {"use_checkpoint_args", false}},
+         "CKD204 ffn_hidden_size is 32, the checkpoint was saved with 24 (its arguments)"},
+        {"good-megatron-common-pt",
+         "megatron-lm",
+         {{"num_query_groups", 8}, {"finetune", false}, {"use_checkpoint_args", false}},
+         ""},
+        {"good-megatron-common-pt",
+         "megatron-lm",
+         {{"ffn_hidden_size", 32}, {"finetune", false}, {"use_checkpoint_args", true}},
+         ""},
+        {"good-megatron-fsdp-optimizer",
+         "megatron-bridge",
+         {{"model.num_layers", 2}, {"model.num_attention_heads", 4}},
+         "CKD204 model.num_layers is 2, the checkpoint was saved with 1 (its arguments)"},
+        {"good-megatron-torch-tp2",
+         "megatron-lm",
+         {{"num_attention_heads", 8}, {"finetune", false}},
+         "CKD204 num_attention_heads is 8, the checkpoint was saved with 4 (its arguments)"},
+    };
+    for (const Shape& row : shapes) {
+      CAPTURE(row.fixture);
+      CAPTURE(row.expected);
+      Facts facts;
+      facts.framework = row.framework;
+      for (const auto& [key, value] : row.set) {
+        facts.facts.push_back({key, value, {}, {}, Origin::set, ""});
+      }
+      std::vector<std::string> got;
+      for (const Diagnostic& d :
+           ResumePoint(source_root() + "/fixtures/checkpoint/" + row.fixture + "/ckpt")
+               .check(merge({facts}))) {
+        got.push_back(d.code + " " + d.message);
+      }
+      CHECK(join(got, "; ") == row.expected);
+    }
+    // Nobody recorded anything: stacked layers and the last norm still say it.
+    const Folder bare;
+    WritePlan tensors;
+    tensors.ranks = 1;
+    tensors.tensors = {{"decoder.layers.mlp.linear_fc2.weight", DType::float32, {3, 4, 6}, {}},
+                       {"decoder.final_layernorm.weight", DType::float32, {4}, {}}};
+    tensors.shards = {{0, 0, {0, 0, 0}, {3, 4, 6}}, {1, 0, {0}, {4}}};
+    tensors.save_id = "00000000-0000-4000-8000-000000000000";
+    write(bare.path + "/iter_0000007", tensors);
+    std::ofstream(bare.path + "/iter_0000007/metadata.json")
+        << R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})";
+    std::ofstream(bare.path + "/latest_checkpointed_iteration.txt") << "7";
+    Facts bridge;
+    bridge.framework = "megatron-bridge";
+    bridge.facts = {{"model.num_layers", 2, {}, {}, Origin::set, ""},
+                    {"model.hidden_size", 8, {}, {}, Origin::set, ""},
+                    {"model.ffn_hidden_size", 6, {}, {}, Origin::set, ""}};
+    std::vector<std::string> shown;
+    for (const Diagnostic& d : ResumePoint(bare.path).check(merge({bridge}))) {
+      shown.push_back(d.message);
+    }
+    CHECK(join(shown, "; ") ==
+          "model.hidden_size is 8, the checkpoint was saved with 4 "
+          "(decoder.final_layernorm.weight (4)); model.num_layers is 2, the checkpoint was saved "
+          "with 3 (decoder.layers.mlp.linear_fc2.weight (3, 4, 6))");
+
     Facts verl;
     verl.framework = "verl";
     verl.facts = {{"trainer.nnodes", 1, {}, {}, Origin::set, ""},

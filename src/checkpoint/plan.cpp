@@ -5,11 +5,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "base/strings.h"
 #include "checkpoint/arguments.h"
 #include "checkpoint/fault.h"
 #include "checkpoint/file.h"
 #include "checkpoint/open.h"
+#include "checkpoint/saved_shape.h"
 #include "checkpoint/tree.h"
 #include "diagnostics/sort.h"
 
@@ -35,28 +35,25 @@ const Setting distributed_optimizer{"use_distributed_optimizer",
                                     Value(unknown(Reason::absent, ""))};
 const Setting strictness{"dist_ckpt_strictness", "checkpoint.dist_ckpt_strictness",
                          "assume_ok_unexpected"};
+const Setting grouped_queries{"group_query_attention", "", false};
+const Setting checkpoint_arguments{"use_checkpoint_args", "", false};
 const Setting step{"ckpt_step", "checkpoint.ckpt_step", Value()};
 
-// run_config.yaml is written by a program: sections at the margin, their plain values two in.
-std::map<std::string, std::string> read_run_config(const std::string& directory) {
-  std::map<std::string, std::string> values;
-  const std::optional<std::string> text =
-      read_small_file(join_path(directory, "run_config.yaml"), 16 << 20);
-  std::string section;
-  for (const std::string_view line :
-       split(text ? std::string_view(*text) : std::string_view(), '\n')) {
-    const std::size_t colon = line.find(':');
-    if (colon == std::string_view::npos) {
-      continue;
-    }
-    if (line.find_first_not_of(' ') == 0) {
-      section = line.substr(0, colon);
-    } else if (line.find_first_not_of(' ') == 2) {
-      values[section + "." + std::string(line.substr(2, colon - 2))] = trim(line.substr(colon + 1));
-    }
-  }
-  return values;
-}
+// What a model is built from. An argument that a loader of Megatron-LM asserts is compared there
+// even where no tensor would show it.
+struct Dimension {
+  std::string_view core, megatron;  // Megatron-Core's name, which is Bridge's, and the argument
+  bool asserted = false;
+};
+constexpr Dimension dimensions[] = {
+    {"num_layers", "num_layers", true},
+    {"hidden_size", "hidden_size", true},
+    {"num_attention_heads", "num_attention_heads", true},
+    {"ffn_hidden_size", "ffn_hidden_size"},
+    {"num_query_groups", "num_query_groups"},
+    {"num_moe_experts", "num_experts"},
+    {"moe_ffn_hidden_size", "moe_ffn_hidden_size"},
+};
 
 class PlanCheck {
  public:
@@ -135,28 +132,12 @@ class PlanCheck {
     }
   }
 
-  // Arguments of the saving job: Megatron's own, or Bridge's run_config.yaml.
-  std::optional<std::int64_t> saved_number(const std::optional<SavedArguments>& saved,
-                                           const std::string& name) const {
-    if (const auto found = run_config_->find("model." + name); found != run_config_->end()) {
-      const std::optional<long long> number = to_integer(found->second);
-      return number ? std::optional<std::int64_t>(*number) : std::nullopt;
-    }
-    if (saved) {
-      if (const auto found = saved->arguments.find(name);
-          found != saved->arguments.end() && found->second.if_integer()) {
-        return *found->second.if_integer();
-      }
-    }
-    return std::nullopt;
-  }
-
   void megatron(const ResumePoint::Part& whole) {
     const Checkpoint& part = whole.checkpoint;
     const std::optional<SavedArguments>& saved = whole.saved;
     run_config_ = &whole.run_config;
     formats(part);
-    shapes(saved);
+    shapes(whole);
     parallel(part, saved);
     optimizer(part, saved);
     // The keys that a loader calls unexpected are those that the model wants and the checkpoint
@@ -220,21 +201,47 @@ class PlanCheck {
     }
   }
 
-  // What check_checkpoint_args compares when a run resumes.
-  void shapes(const std::optional<SavedArguments>& saved) {
-    if (bridge() || !is(finetune, false)) {
+  // Megatron-LM asserts three of them when a run resumes; any other difference is met by the
+  // loader as a tensor of another shape, or not at all.
+  void shapes(const ResumePoint::Part& whole) {
+    if (bridge() ? is(finetune, true) : !is(finetune, false)) {
       return;
     }
-    for (const std::string_view name : {"num_layers", "hidden_size", "num_attention_heads"}) {
-      const std::optional<Value> mine = value(name, unknown(Reason::absent, ""));
+    for (const Dimension& dimension : dimensions) {
+      const std::string at =
+          bridge() ? "model." + std::string(dimension.core) : std::string(dimension.megatron);
+      const std::optional<Value> mine = value(at, unknown(Reason::absent, ""));
       const std::int64_t* number = mine ? mine->if_integer() : nullptr;
-      const std::optional<std::int64_t> theirs = saved_number(saved, std::string(name));
-      if (number != nullptr && theirs && *number != *theirs) {
-        add(Fault::plan_shape, name,
-            std::string(name) + " is " + std::to_string(*number) +
-                ", the checkpoint was saved with " + std::to_string(*theirs));
+      if (number == nullptr || !is_built_from(dimension, whole)) {
+        continue;
+      }
+      const std::optional<SavedNumber> theirs =
+          saved_shape(whole.checkpoint, whole.saved, whole.run_config, dimension.core);
+      if (theirs && *number != theirs->number) {
+        add(Fault::plan_shape, at,
+            at + " is " + std::to_string(*number) + ", the checkpoint was saved with " +
+                std::to_string(theirs->number) + " (" + theirs->said_by + ")");
       }
     }
+  }
+
+  // Some settings are written without having any effect on the model.
+  bool is_built_from(const Dimension& dimension, const ResumePoint::Part& whole) const {
+    const bool experts =
+        saved_shape(whole.checkpoint, whole.saved, whole.run_config, "num_moe_experts").has_value();
+    if (dimension.core == "ffn_hidden_size" && experts) {
+      return false;  // every layer may be one of experts
+    }
+    if (dimension.core == "moe_ffn_hidden_size" && !experts) {
+      return false;
+    }
+    if (bridge() || dimension.asserted) {
+      return true;
+    }
+    if (dimension.core == "num_query_groups" && !is(grouped_queries, true)) {
+      return false;
+    }
+    return is(checkpoint_arguments, false);  // else the checkpoint's own are taken
   }
 
   bool wants_optimizer() const {
@@ -243,7 +250,7 @@ class PlanCheck {
   }
 
   static bool saved_optimizer(const std::optional<SavedArguments>& saved,
-                              const std::map<std::string, std::string>& run_config) {
+                              const RunConfig& run_config) {
     if (const auto found = run_config.find("checkpoint.save_optim"); found != run_config.end()) {
       return found->second != "false";
     }
@@ -252,14 +259,19 @@ class PlanCheck {
     return !saved || found == saved->arguments.end() || found->second != Value(true);
   }
 
+  std::int64_t saved_size(const std::optional<SavedArguments>& saved, std::string_view name) const {
+    const std::optional<SavedNumber> found = saved_number(saved, *run_config_, name);
+    return found ? found->number : 1;
+  }
+
   void parallel(const Checkpoint& part, const std::optional<SavedArguments>& saved) {
     const std::optional<Value> my_tp = value(tp), my_pp = value(pp);
     if (!my_tp || !my_pp || !my_tp->if_integer() || !my_pp->if_integer() ||
         (!saved && run_config_->empty())) {
       return;
     }
-    const std::int64_t saved_tp = saved_number(saved, "tensor_model_parallel_size").value_or(1),
-                       saved_pp = saved_number(saved, "pipeline_model_parallel_size").value_or(1);
+    const std::int64_t saved_tp = saved_size(saved, "tensor_model_parallel_size"),
+                       saved_pp = saved_size(saved, "pipeline_model_parallel_size");
     const bool same = *my_tp->if_integer() == saved_tp && *my_pp->if_integer() == saved_pp;
     if (same) {
       return;
@@ -345,7 +357,7 @@ class PlanCheck {
   const Config& config_;
   const Tree& tree_;
   const std::vector<ResumePoint::Part>& parts_;
-  const std::map<std::string, std::string>* run_config_ = nullptr;
+  const RunConfig* run_config_ = nullptr;
   std::vector<Diagnostic> found_;
 };
 

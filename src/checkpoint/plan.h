@@ -2,13 +2,13 @@
 // A configuration held against the checkpoint that it would resume from: what the loader refuses,
 // what it skips silently. Codes CKD201 and up; the places are the configuration's own.
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "checkpoint/arguments.h"
 #include "checkpoint/model.h"
+#include "checkpoint/saved_shape.h"
 #include "checkpoint/tree.h"
 #include "facts/config.h"
 #include "shardlint/diagnostic.h"
@@ -27,7 +27,7 @@ class ResumePoint {
   struct Part {
     Checkpoint checkpoint;
     std::optional<SavedArguments> saved;
-    std::map<std::string, std::string> run_config;  // of Megatron-Bridge: section.key
+    RunConfig run_config;
   };
 
  private:
