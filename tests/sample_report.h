@@ -74,6 +74,8 @@ inline Report sample_report() {
   rule.help = "Set it.";
   rule.tags = {"checkpoint"};
   report.rules = {rule};
+  report.targets = {{"megatron-bridge", "0.7.0", "", ""},
+                    {"megatron-lm", "0.17.0", "0.17.1", "uv.lock:3"}};
   report.files = 2;
   report.skipped = 1;
   report.clean_files = {"clean.yaml"};

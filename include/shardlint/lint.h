@@ -23,8 +23,11 @@ struct Options {
   std::vector<std::string> rule_folders;    // rules from disk, added to or replacing built-in ones
   std::vector<std::string> select, ignore;  // codes, prefixes of codes, names, ALL
   std::vector<std::string> targets;         // "megatron-lm==0.17.0"
-  std::vector<std::string> set;             // "KEY=VALUE": values laid over every configuration
-  std::vector<std::string> env;             // "NAME=VALUE": the job's environment
+  std::map<std::string, std::string> target_places;  // a target -> where a file names it
+  bool pins =
+      true;  // lock files and requirements beside a file name targets that `targets` does not
+  std::vector<std::string> set;  // "KEY=VALUE": values laid over every configuration
+  std::vector<std::string> env;  // "NAME=VALUE": the job's environment
   std::optional<int> world_size;
   std::string gpu;        // "H100" or "sm_90"; empty: unknown
   std::string framework;  // forces the dialect; empty: detected
@@ -48,12 +51,22 @@ struct Timing {
   std::uint64_t calls = 0, nanoseconds = 0;
 };
 
+// The version that a framework's configurations were judged as.
+struct Target {
+  std::string framework;
+  std::string version;  // of the catalogue: the newest known one that is not above what was named
+  std::string named;    // as it was named; empty: nobody did, and the newest known is assumed
+  std::string place;    // "uv.lock:12", "shardlint.toml:3:1"; empty: an option, or nobody
+  bool operator==(const Target&) const = default;
+  auto operator<=>(const Target&) const = default;
+};
+
 struct Result {
   std::vector<Diagnostic> diagnostics;  // sorted by path, offset, code
   std::vector<Suppressed> suppressed;   // kept quiet by comments; in the same order
   std::vector<std::string> linted;      // the files that `files` counts, sorted
-  // "megatron-lm 0.20.0": the frameworks of which no version was named, taken as the newest; sorted
-  std::vector<std::string> newest;
+  std::vector<Target> targets;          // of the configurations that were met; sorted
+  std::vector<std::string> notes;       // what lock files and requirements say and was left out
   struct Failure {
     std::string filename, message;
   };

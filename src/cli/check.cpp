@@ -234,6 +234,7 @@ class Check {
     report.diagnostics = std::move(result.diagnostics);
     report.suppressed = std::move(result.suppressed);
     report.errors = std::move(result.errors);
+    report.targets = result.targets;
     report.files = result.files;
     report.skipped = result.skipped;
     report.fixed = fixed;
@@ -267,8 +268,8 @@ class Check {
     if (!flags_.no_summary && !flags_.quiet) {
       std::fflush(stdout);
       fmt::print(stderr, "{}\n", summary_line(report));
-      for (const std::string& newest : result.newest) {
-        fmt::print(stderr, "taken as {}, the newest known; --target names another\n", newest);
+      for (const std::string& line : target_lines(result)) {
+        fmt::print(stderr, "{}\n", line);
       }
     }
     return code;

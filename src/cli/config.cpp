@@ -1,5 +1,6 @@
 // shardlint config [PATH]: the settings in force for a path, and where each one came from.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -8,6 +9,7 @@
 #include "cli/lint_flags.h"
 #include "cli/parse.h"
 #include "cli/project.h"
+#include "lint/targets.h"
 
 namespace shardlint {
 namespace {
@@ -63,6 +65,14 @@ int run_config(Arguments arguments) {
   row("ignore", join(options.ignore, ", "), !command_line.ignore.empty());
   row("rules", join(options.rule_folders, ", "), !command_line.rule_folders.empty());
   row("targets", join(options.targets, ", "), !command_line.targets.empty());
+  if (options.pins) {
+    const RealDisk disk;
+    PinnedOptions pinned(disk, options);
+    const Options& with = pinned.of(path);
+    for (std::size_t i = options.targets.size(); i < with.targets.size(); ++i) {  // those added
+      show("targets", with.targets[i], with.target_places.at(with.targets[i]));
+    }
+  }
   row("world-size", options.world_size ? std::to_string(*options.world_size) : "",
       command_line.world_size.has_value());
   row("gpu", options.gpu, !command_line.gpu.empty());

@@ -128,9 +128,12 @@ std::vector<Effective> resolve_named(const std::string& what, Project& project) 
 }
 
 std::string title(const Effective& effective) {
+  const std::string& place = effective.version_place;
   return fmt::format("{}{}{} ({} {}{})", effective.file, effective.instance.empty() ? "" : ", ",
                      printable(effective.instance), effective.framework, effective.version,
-                     effective.measured ? "" : ", the newest known");
+                     !effective.measured ? ", the newest known"
+                     : place.empty()     ? ""
+                                         : fmt::format(", named by {}", printable(place)));
 }
 
 bool key_wanted(const std::vector<std::string>& patterns, const EffectiveKey& key) {
@@ -184,6 +187,7 @@ json configuration_json(const Effective& effective) {
           {"framework", effective.framework},
           {"framework_version", effective.version},
           {"version_assumed", !effective.measured},
+          {"version_place", or_null(effective.version_place)},
           {"closed", effective.closed},
           {"refused", effective.refused}};
 }

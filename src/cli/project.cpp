@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "diagnostics/sort.h"
 #include "discover/discover.h"
+#include "lint/targets.h"
 
 namespace shardlint {
 namespace {
@@ -36,7 +37,8 @@ void add(Result& into, Result&& more) {
   }
   into.files += more.files;
   into.skipped += more.skipped;
-  move_all(more.newest, into.newest);
+  move_all(more.targets, into.targets);
+  move_all(more.notes, into.notes);
 }
 
 }  // namespace
@@ -46,7 +48,8 @@ void add_project_flags(CLI::App& app, ProjectFlags& flags) {
       ->type_name("FILE|KEY=VALUE")
       ->allow_extra_args(false)
       ->group("Project");
-  app.add_flag("--isolated", flags.isolated, "look for no settings file")->group("Project");
+  app.add_flag("--isolated", flags.isolated, "look for no settings file and no pinned versions")
+      ->group("Project");
   app.add_flag("--force-exclude", flags.force_exclude,
                "leave out excluded files even when they are named")
       ->group("Project");
@@ -54,6 +57,7 @@ void add_project_flags(CLI::App& app, ProjectFlags& flags) {
 
 Project::Project(const ProjectFlags& flags, Options command_line)
     : flags_(flags), command_line_(std::move(command_line)), finder_(disk_) {
+  command_line_.pins = !flags_.isolated;
   for (const std::string& config : flags_.config) {
     if (!is_assignment(config)) {
       given_ = std::make_shared<Settings>(read_settings(config, disk_));
@@ -124,8 +128,7 @@ Result Project::lint_paths(const std::vector<std::string>& paths) {
   sort_diagnostics(out.diagnostics);
   sort_suppressed(out.suppressed);
   std::sort(out.linted.begin(), out.linted.end());
-  std::sort(out.newest.begin(), out.newest.end());
-  out.newest.erase(std::unique(out.newest.begin(), out.newest.end()), out.newest.end());
+  sort_targets(out);
   return out;
 }
 

@@ -156,6 +156,13 @@ std::shared_ptr<const Settings> SettingsFinder::of_folder(const std::string& fol
   return folders_[folder] = out;
 }
 
+std::string path_from_here(const std::string& path) {
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
+  const std::string below = error ? "" : fs::path(path).lexically_relative(here).generic_string();
+  return below.empty() || below.starts_with("..") ? path : below;
+}
+
 bool covers(const Settings& settings, std::string_view glob, const std::string& path) {
   const std::string below =
       fs::path(absolute(path)).lexically_relative(absolute(settings.folder)).generic_string();
@@ -188,6 +195,16 @@ Options options_for(const Settings& settings, const std::string& path,
   append(out.set, command_line.set);
   append(out.env, command_line.env);
   out.targets = last_of_each(out.targets);
+  for (const std::string& target : job.targets) {
+    const auto& said = command_line.targets;
+    if (std::find(said.begin(), said.end(), target) == said.end()) {
+      const auto at = settings.origins.find("targets");
+      const auto over = settings.origins.find("overrides");
+      out.target_places[target] = path_from_here(at != settings.origins.end()     ? at->second
+                                                 : over != settings.origins.end() ? over->second
+                                                                                  : settings.file);
+    }
+  }
   out.set = last_of_each(out.set);
   out.env = last_of_each(out.env);
   if (out.select.empty() && settings.select) {

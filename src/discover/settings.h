@@ -62,6 +62,9 @@ class SettingsFinder {
   std::shared_ptr<const Settings> none_ = std::make_shared<Settings>();
 };
 
+// A path as people read it: from the folder that we are in where it lies below.
+std::string path_from_here(const std::string& path);
+
 // Whether a glob of the settings covers a file: without a slash it is held against each part of
 // the path below the settings' folder, else against the path from there.
 bool covers(const Settings& settings, std::string_view glob, const std::string& path);

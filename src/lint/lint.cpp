@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <iterator>
+#include <map>
 #include <thread>
 
 #include <fmt/format.h>
@@ -15,8 +16,8 @@
 #include "discover/discover.h"
 #include "lint/judge.h"
 #include "lint/suppressions.h"
+#include "lint/targets.h"
 #include "lint/units.h"
-#include "schema/schema.h"
 
 namespace shardlint {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 struct FileResult {
   std::vector<Diagnostic> diagnostics;
   std::vector<Suppressed> suppressed;
-  std::vector<std::string> newest;
+  std::vector<Target> targets;
   std::string failure;
   bool linted = false;
 };
@@ -60,18 +61,6 @@ std::vector<Diagnostic> judge_all(ReadFile& read, const RuleBook& book,
   return out;
 }
 
-// The frameworks that are taken as the newest because nobody named a version.
-std::vector<std::string> taken_as_newest(const ReadFile& read) {
-  std::vector<std::string> out;
-  for (const Unit& unit : read.units) {
-    const Schema* schema = unit.version.empty() ? Schema::get(unit.config.framework, "") : nullptr;
-    if (schema) {
-      out.push_back(fmt::format("{} {}", unit.config.framework, schema->version()));
-    }
-  }
-  return out;
-}
-
 std::string_view reading_of(FileKind kind) {
   switch (kind) {
     case FileKind::yaml:
@@ -94,7 +83,7 @@ FileResult lint_file(const FoundFile& file, std::string text, Bench& bench, cons
     read = read_file(file, std::move(text), sources, bench);
   }
   out.linted = !read.framework.empty();
-  out.newest = taken_as_newest(read);
+  out.targets = targets_of(read, bench.options);
   out.diagnostics = judge_all(read, book, resume);
   if (read.source && out.linted) {
     const PhaseClock clock(book.profile(), "phase", "suppression comments");
@@ -110,7 +99,7 @@ void take(Result& result, const std::string& path, FileResult file) {
     result.linted.push_back(path);
   }
   append(result.diagnostics, std::move(file.diagnostics));
-  std::move(file.newest.begin(), file.newest.end(), std::back_inserter(result.newest));
+  std::move(file.targets.begin(), file.targets.end(), std::back_inserter(result.targets));
   std::move(file.suppressed.begin(), file.suppressed.end(), std::back_inserter(result.suppressed));
 }
 
@@ -118,8 +107,7 @@ void finish(Result& result, const RuleBook& book) {
   book.keep_selected(result.diagnostics);
   sort_diagnostics(result.diagnostics);
   sort_suppressed(result.suppressed);
-  std::sort(result.newest.begin(), result.newest.end());
-  result.newest.erase(std::unique(result.newest.begin(), result.newest.end()), result.newest.end());
+  sort_targets(result);
   result.timings = book.profile().timings();
 }
 
@@ -134,12 +122,18 @@ Result lint(std::span<const std::string> paths, const Options& options) {
   for (FoundFile& file : found.files) {
     file.named = file.named && !options.walked;
   }
+  PinnedOptions pinned(disk, options);
+  std::vector<const Options*> options_of;  // of each file
+  for (const FoundFile& file : found.files) {
+    options_of.push_back(&pinned.of(file.path));
+  }
   std::vector<FileResult> results(found.files.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
-    Bench bench(disk, options);
+    std::map<const Options*, Bench> benches;
     for (std::size_t i = next++; i < results.size(); i = next++) {
       if (auto text = disk.read(found.files[i].path)) {
+        Bench& bench = benches.try_emplace(options_of[i], disk, *options_of[i]).first->second;
         results[i] = lint_file(found.files[i], std::move(*text), bench, book, resume);
       } else {
         results[i].failure = "cannot be read";
@@ -168,6 +162,7 @@ Result lint(std::span<const std::string> paths, const Options& options) {
     }
     take(out, found.files[i].path, std::move(file));
   }
+  out.notes = pinned.notes();
   finish(out, book);
   return out;
 }
@@ -179,7 +174,9 @@ Result lint(std::string_view name, std::string_view text, const Options& options
   const MemoryDisk disk = disk_with_unsaved(options, real);
   const FoundFile file{std::string(name), kind_of(name, text), true};
   Result out;
-  Bench bench(disk, options);
+  PinnedOptions pinned(disk, options);
+  Bench bench(disk, pinned.of(file.path));
+  out.notes = pinned.notes();
   take(out, file.path, lint_file(file, std::string(text), bench, book, resume));
   finish(out, book);
   return out;
@@ -189,10 +186,14 @@ Result lint_arguments(std::span<const std::string> arguments, const Options& opt
   const RuleBook book(options);
   const std::optional<checkpoint::ResumePoint> resume = resume_point(options);
   Sources sources;
-  ReadFile read = read_arguments(arguments, sources, options);
+  const RealDisk disk;
+  PinnedOptions pinned(disk, options);
+  const Options& with = pinned.of("arguments");  // of the folder that we are in
+  ReadFile read = read_arguments(arguments, sources, with);
   Result out;
   out.files = 1;
-  out.newest = taken_as_newest(read);
+  out.targets = targets_of(read, with);
+  out.notes = pinned.notes();
   out.diagnostics = judge_all(read, book, resume);
   finish(out, book);
   return out;

@@ -9,6 +9,7 @@
 #include "base/files.h"
 #include "discover/discover.h"
 #include "lint/judge.h"
+#include "lint/targets.h"
 #include "lint/units.h"
 #include "rules/render.h"
 #include "rules/state.h"
@@ -179,6 +180,10 @@ std::vector<Effective> resolve_units(const ReadFile& read, const std::string& pa
     effective.framework = unit.config.framework;
     effective.version = std::string(program->schema->version());
     effective.measured = !unit.version.empty();
+    if (const auto place = options.target_places.find(unit.config.framework + "==" + unit.version);
+        place != options.target_places.end()) {
+      effective.version_place = place->second;
+    }
     effective.closed = unit.config.closed;
     effective.keys = Effects(*program, run.config, world).keys();
     for (const rules::Finding& finding : run.findings) {
@@ -227,14 +232,18 @@ std::vector<Effective> resolve_file(const std::string& path, const Options& opti
   }
   Sources sources;
   const FoundFile file{path, kind_of(path, *text), true};
-  Bench bench(disk, options);
-  return resolve_units(read_file(file, std::move(*text), sources, bench), path, options);
+  PinnedOptions pinned(disk, options);
+  Bench bench(disk, pinned.of(path));
+  return resolve_units(read_file(file, std::move(*text), sources, bench), path, bench.options);
 }
 
 std::vector<Effective> resolve_arguments(std::span<const std::string> arguments,
                                          const Options& options) {
   Sources sources;
-  return resolve_units(read_arguments(arguments, sources, options), "<arguments>", options);
+  const RealDisk disk;
+  PinnedOptions pinned(disk, options);
+  const Options& with = pinned.of("arguments");  // of the folder that we are in
+  return resolve_units(read_arguments(arguments, sources, with), "<arguments>", with);
 }
 
 }  // namespace shardlint

@@ -37,6 +37,7 @@ struct EffectiveKey {
 struct Effective {
   std::string file, instance, framework, version;
   bool measured = true;              // version: asked for; false: the newest known was assumed
+  std::string version_place;         // "uv.lock:12" where a file names it; else empty
   bool closed = false;               // false: what is absent may be set by something else
   std::vector<EffectiveKey> keys;    // sorted
   std::vector<std::string> refused;  // "CODE name": errors, at which upstream would have stopped

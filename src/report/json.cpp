@@ -107,6 +107,10 @@ json diagnostic(const Diagnostic& d, const Suppressed* suppressed) {
   return out;
 }
 
+std::string_view named_by(const Target& target) {
+  return target.named.empty() ? "newest-assumed" : target.place.empty() ? "option" : "file";
+}
+
 json summary(const Report& report) {
   const Totals totals = count(report.diagnostics);
   json out = {{"files", report.files},
@@ -128,7 +132,8 @@ json summary(const Report& report) {
 }  // namespace
 
 std::string render_json(const Report& report, const Look&) {
-  json diagnostics = json::array(), errors = json::array(), catalogs = json::array();
+  json diagnostics = json::array(), errors = json::array(), catalogs = json::array(),
+       targets = json::array();
   for (const Diagnostic& d : report.diagnostics) {
     diagnostics.push_back(diagnostic(d, nullptr));
   }
@@ -143,6 +148,13 @@ std::string render_json(const Report& report, const Look&) {
   for (const Snapshot& snapshot : this_tool().catalogs) {
     catalogs.push_back({{"framework", snapshot.framework}, {"snapshot", snapshot.commit}});
   }
+  for (const Target& target : report.targets) {
+    targets.push_back({{"framework", target.framework},
+                       {"framework_version", target.version},
+                       {"named", or_null(target.named)},
+                       {"named_by", named_by(target)},
+                       {"place", or_null(target.place)}});
+  }
   const Tool& tool = this_tool();
   const json out = {{"version", 1},
                     {"tool",
@@ -151,6 +163,7 @@ std::string render_json(const Report& report, const Look&) {
                       {"commit", tool.commit},
                       {"rule_pack", tool.rule_pack},
                       {"catalogs", std::move(catalogs)}}},
+                    {"targets", std::move(targets)},
                     {"diagnostics", std::move(diagnostics)},
                     {"errors", std::move(errors)},
                     {"summary", summary(report)}};

@@ -108,6 +108,27 @@ std::string summary_line(const Report& report) {
   return out;
 }
 
+std::vector<std::string> target_lines(const Result& result) {
+  std::vector<std::string> out;
+  for (const Target& target : result.targets) {
+    const std::string taken = fmt::format("taken as {} {}", target.framework, target.version);
+    if (target.named.empty()) {
+      out.push_back(taken + ", the newest known; --target names another");
+      continue;
+    }
+    const std::string stands_for =
+        target.named == target.version ? "" : fmt::format(" for {}", target.named);
+    if (!target.place.empty()) {
+      out.push_back(fmt::format("{}{}, which {} names; --target names another", taken, stands_for,
+                                target.place));
+    } else if (!stands_for.empty()) {
+      out.push_back(taken + stands_for);
+    }
+  }
+  out.insert(out.end(), result.notes.begin(), result.notes.end());
+  return out;
+}
+
 std::string statistics(std::span<const Diagnostic> diagnostics) {
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
   for (const Diagnostic& d : diagnostics) {

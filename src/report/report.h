@@ -17,6 +17,7 @@ struct Report {
   std::vector<Diagnostic> diagnostics;  // sorted
   std::vector<Suppressed> suppressed;   // sorted
   std::vector<Result::Failure> errors;
+  std::vector<Target> targets;  // what the configurations were judged as; sorted
   std::vector<RuleInfo> rules;  // of the codes above, for formats that describe them
   std::size_t files = 0, skipped = 0, fixed = 0;
   std::vector<std::string> clean_files;       // linted, nothing found (junit wants them)
@@ -50,6 +51,9 @@ Totals count(std::span<const Diagnostic> diagnostics);
 
 // "2 errors and 1 warning in 5 files (3 skipped); 1 fixable with --fix"
 std::string summary_line(const Report& report);
+// "taken as verl 0.8.0, which uv.lock:12 names; --target names another", and what was left out
+// there.
+std::vector<std::string> target_lines(const Result& result);
 // "  3  CKP104  megatron-fsdp-checkpoint-format", most frequent first.
 std::string statistics(std::span<const Diagnostic> diagnostics);
 
