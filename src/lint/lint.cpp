@@ -58,6 +58,7 @@ std::vector<Diagnostic> judge_all(ReadFile& read, const RuleBook& book,
   for (const Unit& unit : read.units) {
     append(out, findings(unit, book, resume));
   }
+  add_brought(out, read.brought);
   return out;
 }
 

@@ -253,6 +253,8 @@ ReadFile read_shell(const Source& source, Sources& sources, Bench& bench) {
   }
   for (const Launch& launch : launches) {
     add_launch(out, launch, sources, bench);
+    std::vector<BroughtValue> brought = brought_values(launch);
+    std::move(brought.begin(), brought.end(), std::back_inserter(out.brought));
   }
   return out;
 }

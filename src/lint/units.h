@@ -12,6 +12,7 @@
 #include "discover/discover.h"
 #include "facts/config.h"
 #include "frontend/python/readers.h"
+#include "lint/brought.h"
 #include "rules/engine.h"
 #include "shardlint/lint.h"
 #include "source/source.h"
@@ -32,6 +33,7 @@ struct ReadFile {
   std::string framework;  // empty: no training configuration
   std::vector<Unit> units;
   std::vector<Diagnostic> diagnostics;
+  std::vector<BroughtValue> brought;                   // of a script's launches
   const Source* source = nullptr;                      // of the file
   std::vector<std::shared_ptr<const Sources>> owners;  // of what the units point into, besides
 };
