@@ -124,6 +124,27 @@ TEST_SUITE("launch-units") {
     CHECK(read.key("trainer.n_gpus_per_node") == "2 at job/run.sh:1");
     CHECK(read.key("added") == "1 at job/conf/mine.yaml:8");
     CHECK(read.key("trainer.save_freq") == "-1");
+    // Files of groups of one's own: what they say stands where they say it, until something later
+    // in the list, built in or not, says otherwise.
+    const Read groups(
+        ppo + "--config-path=\"$PWD/conf\" --config-name=mine trainer=small\n",
+        {{"job/conf/mine.yaml",
+          "defaults:\n  - ppo_trainer\n  - trainer: large\n  - _self_\n"
+          "data:\n  seed: 5\n"},
+         {"job/conf/trainer/large.yaml", "nnodes: 9\n"},
+         {"job/conf/trainer/small.yaml",
+          "defaults:\n  - base\n  - _self_\nnnodes: 3\nlogger: [console]\n"},
+         {"job/conf/trainer/base.yaml", "nnodes: 2\nn_gpus_per_node: 4\nnested: {a: 1}\n"}});
+    CHECK(groups.key("trainer.nnodes") == "3 at job/conf/trainer/small.yaml:4");
+    CHECK(groups.key("trainer.logger") == "[console] at job/conf/trainer/small.yaml:5");
+    CHECK(groups.key("trainer.n_gpus_per_node") == "4 at job/conf/trainer/base.yaml:2");
+    CHECK(groups.key("trainer.nested.a") == "1 at job/conf/trainer/base.yaml:3");
+    CHECK(groups.key("data.seed") == "5 at job/conf/mine.yaml:6");
+    CHECK(groups.key("trainer.save_freq") == "-1");
+    const Read first(ppo + "--config-path=\"$PWD/conf\" --config-name=mine\n",
+                     {{"job/conf/mine.yaml",
+                       "defaults:\n  - _self_\n  - ppo_trainer\ntrainer:\n  nnodes: 7\n"}});
+    CHECK(first.key("trainer.nnodes") == "1");  // the built-in file comes later
     // A group's option that only a tree elsewhere has is no slip.
     CHECK(Read(ppo + "actor@actor_rollout_ref.actor=theirs\n").errors().starts_with("HYD103"));
     CHECK(Read(ppo + "actor@actor_rollout_ref.actor=theirs hydra.searchpath=[pkg://theirs]\n")

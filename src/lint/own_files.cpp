@@ -63,11 +63,39 @@ struct OwnTrees::Store {
       const std::string name = normal_path(join_path(folder, std::string(path) + ".yaml"));
       const Source* source = disk->is_file(name) ? read_source(name, *sources, *disk) : nullptr;
       if (source && (file = read(std::string(path), *source))) {
-        root = root ? root : file.get();  // Hydra asks for the root first
         return &file->tree;
       }
     }
     return nullptr;
+  }
+
+  // Nothing is done to the files of a tree that is built in.
+  void place(const TreeFile& tree, HydraNode& body) const {
+    const auto known = files.find(std::string(tree.path));
+    if (known == files.end() || !known->second || &known->second->tree != &tree) {
+      return;
+    }
+    Facts written;
+    const yaml::Node& top = *known->second->document.root();
+    yaml::flatten({&top, yaml::Mode::omegaconf, false, false}, top, "", written);
+    std::map<std::string, const Fact*> by_key;
+    for (const Fact& fact : written.facts) {
+      by_key[fact.key] = &fact;
+    }
+    place_node(body, "", by_key);
+  }
+
+  static void place_node(HydraNode& node, const std::string& path,
+                         const std::map<std::string, const Fact*>& by_key) {
+    for (HydraNode::Entry& entry : node.entries) {
+      const std::string key = path.empty() ? entry.key : path + "." + entry.key;
+      if (const auto found = by_key.find(key); found != by_key.end()) {
+        entry.node.key_span = found->second->key_span;
+        entry.node.value_span = found->second->value_span;
+        entry.node.origin = Origin::set;
+      }
+      place_node(entry.node, key, by_key);
+    }
   }
 
   static std::unique_ptr<File> read(std::string path, const Source& source) {
@@ -98,7 +126,6 @@ struct OwnTrees::Store {
   Sources* sources = nullptr;
   const Disk* disk = nullptr;
   std::map<std::string, std::unique_ptr<File>> files;
-  const File* root = nullptr;
 };
 
 std::optional<std::string> find_beside(const Word& word, const std::string& script,
@@ -157,30 +184,10 @@ OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool
   }
   if (!store->folders.empty()) {
     out.find = [store](std::string_view path) { return store->find(path); };
+    out.place = [store](const TreeFile& file, HydraNode& body) { store->place(file, body); };
   }
   out.store = std::move(store);
   return out;
-}
-
-void OwnTrees::place(Facts& facts) const {
-  if (!store || !store->root) {
-    return;
-  }
-  Facts written;
-  const yaml::Node& top = *store->root->document.root();
-  yaml::flatten({&top, yaml::Mode::omegaconf, false, false}, top, "", written);
-  std::map<std::string_view, const Fact*> by_key;
-  for (const Fact& fact : written.facts) {
-    by_key[fact.key] = &fact;
-  }
-  for (Fact& fact : facts.facts) {
-    const auto found = by_key.find(fact.key);
-    if (found != by_key.end() && !fact.key_span && !fact.value_span) {
-      fact.key_span = found->second->key_span;
-      fact.value_span = found->second->value_span;
-      fact.origin = Origin::set;
-    }
-  }
 }
 
 std::optional<Facts> override_file(const std::string& path, Sources& sources, const Disk& disk) {

@@ -24,9 +24,8 @@ std::optional<std::string> find_beside(const Word& word, const std::string& scri
 // The trees in which the words make Hydra look besides its program's own.
 struct OwnTrees {
   FindTreeFile find;         // empty: there are none
+  PlaceTreeFile place;       // of the values in their files
   bool unreachable = false;  // a tree is named that is not here
-  // Gives values that the root file `name` holds their place.
-  void place(Facts& facts) const;
 
   struct Store;
   std::shared_ptr<Store> store;

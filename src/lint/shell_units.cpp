@@ -214,8 +214,7 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& be
     const bool backend = std::any_of(launch.launcher.begin(), launch.launcher.end(),
                                      [](const Word& w) { return w.text() == "verl_mlite.launch"; });
     HydraRun run = read_hydra_arguments(
-        arguments, {version, launch.program, "", own.find, own.unreachable || backend});
-    own.place(run.facts);
+        arguments, {version, launch.program, "", own.find, own.unreachable || backend, own.place});
     offer_removal(run.diagnostics, launch);
     add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
   } else {

@@ -194,6 +194,14 @@ class Run {
     return at != files.end() && at->path.starts_with(folder);
   }
 
+  // A folder of the user's own is a group too. It is asked for the option alone: a folder cannot be
+  // told from a word that is a value.
+  bool is_own_group(const Override& o) const {
+    const std::string* option = o.value.if_string();
+    return options_.own_files && option && !option->empty() &&
+           options_.own_files(o.key + "/" + *option);
+  }
+
   std::vector<std::string_view> options_of(std::string_view group) const {
     std::vector<std::string_view> out;
     const std::string folder = std::string(group) + "/";
@@ -215,7 +223,7 @@ class Run {
         more_trees_ = more_trees_ || o.key == "hydra.searchpath";
         continue;
       }
-      if (!is_group(o.key) || o.value.if_map()) {
+      if ((!is_group(o.key) && !is_own_group(o)) || o.value.if_map()) {
         values_.push_back(item);
         continue;
       }
@@ -256,8 +264,9 @@ class Run {
       }
       return;
     }
-    Composed composed = options_.own_files ? compose_tree(name_, choices, find_)
-                                           : composed_built_in(schema_, name_, choices, find_);
+    Composed composed = options_.own_files
+                            ? compose_tree(name_, choices, find_, options_.own_places)
+                            : composed_built_in(schema_, name_, choices, find_);
     for (const std::string& key : composed.unused) {
       unused_choice(*chosen[key], composed);
     }

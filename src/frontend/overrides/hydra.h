@@ -20,11 +20,13 @@ struct HydraOptions {
   std::string config_name;  // instead of the program's own; the command line's wins
   // Files of the user's own tree (--config-path, --config-dir), asked before the built-in ones.
   FindTreeFile own_files;
-  bool more_trees = false;  // others are searched too that are not here
+  bool more_trees = false;   // others are searched too that are not here
+  PlaceTreeFile own_places;  // of the values in those files
 };
 
 struct HydraRun {
-  // Every key of the final tree in its order: defaults without a place, overrides with theirs,
+  // Every key of the final tree in its order: defaults without a place, overrides and values of
+  // the user's own files with theirs,
   // interpolations followed. base is the root's name. Closed unless a word may be more overrides.
   Facts facts;
   std::vector<Diagnostic> diagnostics;

@@ -22,7 +22,8 @@ std::string joined(std::string_view a, std::string_view b) {
 
 class Composer {
  public:
-  Composer(const GroupChoices& choices, const FindTreeFile& find) : choices_(choices), find_(find) {
+  Composer(const GroupChoices& choices, const FindTreeFile& find, const PlaceTreeFile& place)
+      : choices_(choices), find_(find), place_(place) {
     out_.tree.is_map = true;
   }
 
@@ -154,7 +155,11 @@ class Composer {
         node->is_map = true;
       }
     }
-    merge_node(*node, node_of(Value(file.body)));
+    HydraNode body = node_of(Value(file.body));
+    if (place_) {
+      place_(file, body);
+    }
+    merge_node(*node, body);
   }
 
   static std::pair<std::string, Value> parts(const Value& entry) {
@@ -175,6 +180,7 @@ class Composer {
 
   const GroupChoices& choices_;
   const FindTreeFile& find_;
+  const PlaceTreeFile& place_;
   Composed out_;
   std::set<std::string> seen_;
 };
@@ -189,9 +195,9 @@ std::string group_key(std::string_view group, std::string_view package) {
   return std::string(group) + "@" + std::string(package);
 }
 
-Composed compose_tree(std::string_view root, const GroupChoices& choices,
-                      const FindTreeFile& find) {
-  return Composer(choices, find).compose(root);
+Composed compose_tree(std::string_view root, const GroupChoices& choices, const FindTreeFile& find,
+                      const PlaceTreeFile& place) {
+  return Composer(choices, find, place).compose(root);
 }
 
 }  // namespace shardlint

@@ -15,6 +15,10 @@ namespace shardlint {
 // Files of a configuration tree by path without .yaml; null when there is none.
 using FindTreeFile = std::function<const TreeFile*(std::string_view path)>;
 
+// Gives the values of a file's body the places where they are written; files that are built in have
+// none.
+using PlaceTreeFile = std::function<void(const TreeFile& file, HydraNode& body)>;
+
 // group or group@package -> the option, or null for none (~group).
 struct GroupChoices {
   std::map<std::string, Value> chosen;
@@ -33,7 +37,8 @@ struct Composed {
   std::vector<std::string> files;  // in the order merged
 };
 
-Composed compose_tree(std::string_view root, const GroupChoices& choices, const FindTreeFile& find);
+Composed compose_tree(std::string_view root, const GroupChoices& choices, const FindTreeFile& find,
+                      const PlaceTreeFile& place = {});
 
 // The key under which Hydra lists a group: without a package that is the group's own.
 std::string group_key(std::string_view group, std::string_view package);
