@@ -96,7 +96,8 @@ void compare_rewrites(const json& record, const Config& before, const Config& af
                             ? record["overrides"]
                             : record.value("rewrites", json::object());
   std::set<std::string> claimed;
-  for (const std::string& key : after.keys()) {
+  for (const std::string_view name : after.keys()) {
+    const std::string key(name);
     const Step& last = after.find(key)->chain.back();
     if (last.origin != Origin::rewritten && last.origin != Origin::computed) {
       continue;

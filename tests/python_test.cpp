@@ -9,6 +9,7 @@
 #include "diagnostics/edits.h"
 #include "frontend/python/edits.h"
 #include "frontend/python/readers.h"
+#include "frontend/python/tree.h"
 
 using namespace shardlint;
 
@@ -348,6 +349,16 @@ TEST_CASE("a recipe whose base is not at hand") {
   CHECK(fact->key_span.source->line_of(fact->key_span.begin) == 4);
 }
 
+namespace {
+
+struct Opened {
+  explicit Opened(const Source& source) : parsed(python::read_syntax(source, names)) {}
+  python::Names names;
+  python::Parsed parsed;
+};
+
+}  // namespace
+
 TEST_CASE("edits") {
   struct Change {
     const char* body;
@@ -378,7 +389,8 @@ TEST_CASE("edits") {
     const auto all = read(text, diagnostics, sources);
     REQUIRE(all.size() == 1);
     const Config config = merge(all);
-    python::Editable file(*sources.find("/w/pkg/recipe.py"));
+    const Opened opened(*sources.find("/w/pkg/recipe.py"));
+    python::Editable file(*opened.parsed.syntax, opened.names);
     const auto edits = file.set_value(config, row.key, row.value);
     if (!*row.expect) {
       CHECK(edits.empty());
@@ -402,7 +414,8 @@ TEST_CASE("edits of a script") {
   const std::string after = "    pretrain(config=cfg)\nmain()\n";
   const auto all = read(before + after, diagnostics, sources);
   REQUIRE(all.size() == 2);
-  python::Editable file(*sources.find("/w/pkg/recipe.py"));
+  const Opened opened(*sources.find("/w/pkg/recipe.py"));
+  python::Editable file(*opened.parsed.syntax, opened.names);
   const auto edits = file.set_value(merge({all[1]}), "checkpoint.save", "x");
   REQUIRE(edits.size() == 1);
   CHECK(apply_edits(before + after, edits).text ==

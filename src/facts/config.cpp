@@ -1,6 +1,7 @@
 #include "facts/config.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardlint {
 namespace {
@@ -44,50 +45,96 @@ const Step* Entry::written() const {
 }
 
 const Entry* Config::find(std::string_view key) const {
-  const auto it = entries_.find(key);
-  return it == entries_.end() ? nullptr : &it->second;
+  if (!own_.entries.empty()) {
+    if (const auto it = own_.entries.find(key); it != own_.entries.end()) {
+      return &it->second;
+    }
+  }
+  if (frozen_) {
+    if (const auto it = frozen_->entries.find(key); it != frozen_->entries.end()) {
+      return &it->second;
+    }
+  }
+  return nullptr;
+}
+
+Entry& Config::entry(std::string_view key) {
+  if (const auto it = own_.entries.find(key); it != own_.entries.end()) {
+    return it->second;
+  }
+  Entry& fresh = own_.entries.emplace(std::string(key), Entry{}).first->second;
+  if (frozen_) {
+    if (const auto it = frozen_->entries.find(key); it != frozen_->entries.end()) {
+      fresh = it->second;
+      return fresh;
+    }
+  }
+  for (std::string_view prefix : prefixes(key)) {
+    const auto found = own_.below.find(prefix);
+    if (found != own_.below.end()) {
+      ++found->second;
+    } else {
+      own_.below.emplace(prefix, 1);
+    }
+  }
+  return fresh;
 }
 
 void Config::set(std::string_view key, Step step) {
-  auto it = entries_.find(key);
-  if (it == entries_.end()) {
-    it = entries_.emplace(std::string(key), Entry{}).first;
-    for (std::string_view prefix : prefixes(key)) {
-      const auto found = below_.find(prefix);
-      if (found != below_.end()) {
-        ++found->second;
-      } else {
-        below_.emplace(prefix, 1);
-      }
-    }
-  }
-  it->second.chain.push_back(std::move(step));
+  entry(key).chain.push_back(std::move(step));
 }
 
 void Config::remove(std::string_view key) {
-  const auto it = entries_.find(key);
-  if (it == entries_.end()) {
+  if (!find(key)) {
     return;
   }
-  entries_.erase(it);
+  if (frozen_) {  // nothing is shared any longer
+    for (const auto& [name, value] : frozen_->entries) {
+      own_.entries.emplace(name, value);
+    }
+    for (const auto& [prefix, count] : frozen_->below) {
+      own_.below[prefix] += count;
+    }
+    frozen_ = nullptr;
+  }
+  own_.entries.erase(own_.entries.find(key));
   for (std::string_view prefix : prefixes(key)) {
-    --below_.find(prefix)->second;
+    --own_.below.find(prefix)->second;
   }
 }
 
 bool Config::has_prefix(std::string_view prefix) const {
-  const auto found = below_.find(prefix);
-  return found != below_.end() && found->second > 0;
+  const auto any_in = [&](const Table& table) {
+    const auto found = table.below.find(prefix);
+    return found != table.below.end() && found->second > 0;
+  };
+  return (!own_.below.empty() && any_in(own_)) || (frozen_ && any_in(*frozen_));
 }
 
-std::vector<std::string> Config::keys() const {
-  std::vector<std::string> out;
-  out.reserve(entries_.size());
-  for (const auto& [key, entry] : entries_) {
-    out.push_back(key);
+std::vector<std::string_view> Config::keys() const {
+  std::vector<std::string_view> own;
+  own.reserve(own_.entries.size());
+  for (const auto& [key, entry] : own_.entries) {
+    own.push_back(key);
   }
-  std::sort(out.begin(), out.end());
+  std::sort(own.begin(), own.end());
+  if (!frozen_) {
+    return own;
+  }
+  std::vector<std::string_view> out;
+  out.reserve(own.size() + frozen_->sorted.size());
+  std::set_union(own.begin(), own.end(), frozen_->sorted.begin(), frozen_->sorted.end(),
+                 std::back_inserter(out));
   return out;
+}
+
+void Config::freeze() {
+  if (frozen_) {
+    return;
+  }
+  own_.sorted = keys();
+  frozen_ = std::make_shared<const Table>(std::move(own_));
+  own_ = {};
 }
 
 Span Config::place(std::string_view key) const {
@@ -116,9 +163,9 @@ Span Config::key_place(std::string_view key) const {
   return place(key);
 }
 
-Config merge(const std::vector<Facts>& layers) {
+Config merge(std::vector<Facts> layers) {
   Config config;
-  for (const Facts& layer : layers) {
+  for (Facts& layer : layers) {
     if (!layer.framework.empty()) {
       config.framework = layer.framework;
     }
@@ -135,8 +182,9 @@ Config merge(const std::vector<Facts>& layers) {
     for (const auto& [section, span] : layer.sections) {
       config.sections[section] = span;
     }
-    for (const Fact& fact : layer.facts) {
-      config.set(fact.key, {fact.value, fact.origin, fact.key_span, fact.value_span, fact.note});
+    for (Fact& fact : layer.facts) {
+      config.set(fact.key, {std::move(fact.value), fact.origin, fact.key_span, fact.value_span,
+                            std::move(fact.note)});
     }
   }
   return config;

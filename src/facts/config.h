@@ -2,6 +2,7 @@
 // Facts: what one source said. Config: what holds after all layers, each key with its chain.
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -67,7 +68,11 @@ class Config {
   void set(std::string_view key, Step step);  // appends to the chain
   void remove(std::string_view key);
   bool has_prefix(std::string_view prefix) const;  // some key starts with "prefix."
-  std::vector<std::string> keys() const;           // sorted
+  // Sorted. They live as long as the entries do.
+  std::vector<std::string_view> keys() const;
+
+  // Copies that are made from here on share what is there now; what changes is a copy's own.
+  void freeze();
 
   std::string framework, instance, base;
   bool closed = false;
@@ -89,14 +94,21 @@ class Config {
       return std::hash<std::string_view>()(text);
     }
   };
-  std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
-  // How many keys lie below each prefix: rules ask for it at every key that is not there.
-  std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> below_;
+  struct Table {
+    std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries;
+    // How many keys lie below each prefix: rules ask for it at every key that is not there.
+    std::unordered_map<std::string, std::size_t, Hash, std::equal_to<>> below;
+    std::vector<std::string_view> sorted;  // of a frozen one
+  };
+  Entry& entry(std::string_view key);  // a new one, empty, where there is none
+
+  Table own_;                            // wins over frozen_
+  std::shared_ptr<const Table> frozen_;  // null: nothing is shared
 };
 
 // Layers, first to last; later facts win and the whole chain is kept. The framework, anchor and
 // openness are the last layer's that has them (a command line over a recipe is closed if either
 // is).
-Config merge(const std::vector<Facts>& layers);
+Config merge(std::vector<Facts> layers);
 
 }  // namespace shardlint

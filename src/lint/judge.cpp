@@ -20,10 +20,11 @@ bool matches(const std::vector<std::string>& patterns, std::string_view code,
   });
 }
 
-std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Editor& edit) {
+std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Unit& unit) {
   std::vector<Fix> fixes;
   for (const rules::FixPlan& plan : plans) {
-    if (Fix fix{plan.title, plan.safety, edit ? edit(plan.changes) : std::vector<Edit>()};
+    if (Fix fix{plan.title, plan.safety,
+                unit.edit ? unit.edit(unit.config, plan.changes) : std::vector<Edit>()};
         !fix.edits.empty()) {
       fixes.push_back(std::move(fix));
     }
@@ -34,7 +35,7 @@ std::vector<Fix> make_fixes(const std::vector<rules::FixPlan>& plans, const Edit
 // The places where a recipe that comes with the framework is called: its values stand there.
 std::set<Location> shipped_calls(const Config& config) {
   std::set<Location> calls;
-  for (const std::string& key : config.keys()) {
+  for (const std::string_view key : config.keys()) {
     for (const Step& step : config.find(key)->chain) {
       if (step.value_span && step.by.ends_with(shipped_with_shardlint)) {
         calls.insert(locate(step.value_span));
@@ -124,7 +125,7 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
   }
   const PhaseClock clock(book.profile(), "phase", "fixes written as edits");
   for (rules::Finding& finding : run.findings) {
-    finding.diagnostic.fixes = make_fixes(finding.plans, unit.edit);
+    finding.diagnostic.fixes = make_fixes(finding.plans, unit);
     if (unit.passed_on && finding.on_defaults && finding.diagnostic.severity == Severity::error) {
       finding.diagnostic.related.push_back(
           {locate(unit.passed_on), "assumes that the script is started without arguments"});

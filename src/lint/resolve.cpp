@@ -36,9 +36,9 @@ class Effects {
 
   std::vector<EffectiveKey> keys() {
     std::set<std::string> names;
-    for (std::string& key : config_.keys()) {
+    for (const std::string_view key : config_.keys()) {
       if (!key.starts_with("derived.")) {  // names of the program's own steps
-        names.insert(std::move(key));
+        names.emplace(key);
       }
     }
     for (const Key& key : schema_.keys()) {

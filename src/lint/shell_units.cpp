@@ -224,7 +224,7 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& be
   }
   out.units.back().passed_on = launch.passed_on;
   auto kept = std::make_shared<const Launch>(launch);
-  out.units.back().edit = [kept, version](std::span<const rules::Change> changes) {
+  out.units.back().edit = [kept, version](const Config&, std::span<const rules::Change> changes) {
     return edit_launch(*kept, version, changes);
   };
 }

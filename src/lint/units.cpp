@@ -66,11 +66,15 @@ void add_unit(ReadFile& out, Facts facts, const Options& options) {
   unit.version = target_version(options, framework);
   Facts last = overlay(options, framework);
   const bool partial = !facts.closed;
-  unit.config = merge({std::move(facts), std::move(last)});
+  std::vector<Facts> layers;
+  layers.push_back(std::move(facts));
+  layers.push_back(std::move(last));
+  unit.config = merge(std::move(layers));
   unit.config.partial = partial && unit.config.closed;
   if (options.world == Options::World::open) {
     unit.config.closed = false;
   }
+  unit.config.freeze();
   out.units.push_back(std::move(unit));
 }
 
@@ -87,10 +91,7 @@ void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context
   facts.anchor = context.anchor ? context.anchor : facts.anchor;
   facts.facts.insert(facts.facts.begin(), context.facts.begin(), context.facts.end());
   add_unit(out, std::move(facts), options);
-  auto config = std::make_shared<Config>(out.units.back().config);
-  out.units.back().edit = [config](std::span<const rules::Change> changes) {
-    return replace_written(*config, changes);
-  };
+  out.units.back().edit = replace_written;
 }
 
 namespace {
@@ -116,9 +117,9 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
                          reading.diagnostics.end());
   for (Facts& facts : reading.configurations) {
     add_unit(out, std::move(facts), options);
-    auto config = std::make_shared<Config>(out.units.back().config);
-    out.units.back().edit = [config, document](std::span<const rules::Change> changes) {
-      return edit_document(*document, *config, changes);
+    out.units.back().edit = [document](const Config& config,
+                                       std::span<const rules::Change> changes) {
+      return edit_document(*document, config, changes);
     };
   }
   for (yaml::ArgumentList& list : reading.arguments) {
@@ -127,7 +128,8 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
     list.facts.facts.push_back({"derived.run_mode", list.mode, {}, {}, Origin::default_value, ""});
     add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
     const Schema* schema = Schema::get("megatron-lm", out.units.back().version);
-    out.units.back().edit = [document, run, schema](std::span<const rules::Change> changes) {
+    out.units.back().edit = [document, run, schema](const Config&,
+                                                    std::span<const rules::Change> changes) {
       return yaml::edit_flags(*document, run, key_changes(changes), *schema).edits;
     };
   }
@@ -151,6 +153,9 @@ std::vector<Edit> edit_python(python::Editable& file, const Config& config,
 
 ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench) {
   ReadFile out;
+  if (!may_hold_configuration(text)) {
+    return out;
+  }
   PythonReaders::Reading reading = bench.python.read(file.path, std::move(text), out.diagnostics);
   out.source = reading.source;
   out.owners.push_back(std::move(reading.owner));
@@ -158,22 +163,23 @@ ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench)
     out.diagnostics.clear();  // some other Python file is nobody's configuration
     return out;
   }
-  const auto editable = std::make_shared<python::Editable>(*reading.source);
+  const auto editable = reading.editable;
   for (Facts& facts : reading.configurations) {
     out.framework = facts.framework;
     add_unit(out, std::move(facts), bench.options);
-    auto config = std::make_shared<Config>(out.units.back().config);
-    out.units.back().edit = [config, editable](std::span<const rules::Change> changes) {
-      return edit_python(*editable, *config, changes);
+    out.units.back().edit = [editable](const Config& config,
+                                       std::span<const rules::Change> changes) {
+      return edit_python(*editable, config, changes);
     };
   }
   return out;
 }
 
-PythonOptions python_options(const Disk& disk, const Options& options) {
+PythonOptions python_options(const Disk& disk, const Options& options, python::ParsedFiles* files) {
   PythonOptions python;
   python.source_roots = options.source_roots;
   python.disk = &disk;
+  python.files = files;
   python.schema = Schema::get("megatron-bridge", target_version(options, "megatron-bridge"));
   return python;
 }
@@ -195,7 +201,8 @@ MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
   return disk;
 }
 
-Bench::Bench(const Disk& d, const Options& o) : disk(d), options(o), python(python_options(d, o)) {}
+Bench::Bench(const Disk& d, const Options& o, python::ParsedFiles* files)
+    : disk(d), options(o), python(python_options(d, o, files)) {}
 
 ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, Bench& bench) {
   switch (file.kind) {

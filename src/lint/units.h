@@ -19,8 +19,9 @@
 
 namespace shardlint {
 
-// Edits that make the changes where their front end would write them; none when it cannot make all.
-using Editor = std::function<std::vector<Edit>(std::span<const rules::Change>)>;
+// Edits that make the changes to the unit's configuration where their front end would write them;
+// none when it cannot make all.
+using Editor = std::function<std::vector<Edit>(const Config&, std::span<const rules::Change>)>;
 
 struct Unit {
   Config config;
@@ -43,7 +44,8 @@ MemoryDisk disk_with_unsaved(const Options& options, const Disk& below);
 
 // What one thread keeps from file to file.
 struct Bench {
-  Bench(const Disk& disk, const Options& options);
+  // `files`: what the threads share; null: nothing.
+  Bench(const Disk& disk, const Options& options, python::ParsedFiles* files = nullptr);
   const Disk& disk;
   const Options& options;
   PythonReaders python;

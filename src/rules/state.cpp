@@ -147,7 +147,7 @@ Value State::section(std::string_view name) {
   }
   for (auto key = std::lower_bound(sorted_keys_.begin(), sorted_keys_.end(), prefix);
        key != sorted_keys_.end() && key->starts_with(prefix); ++key) {
-    put(out, std::string_view(*key).substr(prefix.size()), config_.find(*key)->value());
+    put(out, key->substr(prefix.size()), config_.find(*key)->value());
   }
   return out;
 }
@@ -242,10 +242,10 @@ Value State::is_instance(std::string_view key, std::string_view class_name) {
 
 Value State::likely_instance(std::string_view section, std::string_view class_name) const {
   std::vector<std::string> fields;
-  for (const std::string& key : config_.keys()) {
+  for (const std::string_view key : config_.keys()) {
     if (key.size() > section.size() && key.starts_with(section) && key[section.size()] == '.' &&
         is_written(key)) {
-      const std::string_view rest = std::string_view(key).substr(section.size() + 1);
+      const std::string_view rest = key.substr(section.size() + 1);
       fields.emplace_back(rest.substr(0, rest.find('.')));
     }
   }

@@ -64,8 +64,8 @@ class State final : public Scope {
   World world_;
   const std::vector<Let>* lets_ = nullptr;
   std::vector<std::string_view> reads_;
-  std::set<std::string> made_keys_;       // names put together here, kept for reads_
-  std::vector<std::string> sorted_keys_;  // of the configuration; empty: to be made
+  std::set<std::string> made_keys_;            // names put together here, kept for reads_
+  std::vector<std::string_view> sorted_keys_;  // of the configuration; empty: to be made
   int depth_ = 0;
 };
 

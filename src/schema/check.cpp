@@ -1,6 +1,8 @@
 #include "schema/check.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,48 +32,64 @@ class Walk {
  public:
   Walk(const Schema& schema, const Config& config) : schema_(schema), config_(config) {}
 
-  Found find(std::string_view path) const {
+  Found find(std::string_view path) {
     const std::size_t dot = path.find('.');
     const Key* section = schema_.find(path.substr(0, dot));
     if (!section || dot == std::string_view::npos) {
       return {section, false, false, {}};
     }
-    return down(*section, path.substr(0, dot), path.substr(dot + 1), 0);
+    return down(*section, path, dot, 0);
   }
 
  private:
-  Found down(const Key& key, std::string_view prefix, std::string_view rest, int depth) const {
+  // What stands at one section of the configuration.
+  struct Level {
+    std::vector<const ClassInfo*> classes;  // empty: a plain mapping, or anything
+    const ClassInfo* named = nullptr;
+    bool unknown_class = false;
+  };
+
+  const Level& level(const Key& key, std::string_view prefix) {
+    const auto [at, fresh] = levels_.try_emplace({prefix, &key});
+    Level& level = at->second;
+    if (!fresh) {
+      return level;
+    }
+    if (const Entry* type = config_.find(std::string(prefix) + "._type")) {
+      const std::string* name = type->value().if_string();
+      level.named = name ? schema_.find_class(*name) : nullptr;
+      level.unknown_class = !level.named;
+      level.classes.push_back(level.named);
+      return level;
+    }
+    for (std::string_view target : candidates(key)) {
+      if (const ClassInfo* info = schema_.find_class(target)) {
+        level.classes.push_back(info);
+      }
+    }
+    add_derived(level.classes);
+    return level;
+  }
+
+  // The part of the path before `end` is the section of `key`.
+  Found down(const Key& key, std::string_view path, std::size_t end, int depth) {
     if (depth > 8) {
       return {&key, true, false, {}};
     }
-    std::vector<const ClassInfo*> classes;
-    const ClassInfo* named = nullptr;
-    if (const Entry* type = config_.find(std::string(prefix) + "._type")) {
-      const std::string* name = type->value().if_string();
-      const ClassInfo* info = name ? schema_.find_class(*name) : nullptr;
-      if (!info) {
-        return {nullptr, false, true, {}};
-      }
-      classes.push_back(info);
-      named = info;
-    } else {
-      for (std::string_view target : candidates(key)) {
-        if (const ClassInfo* info = schema_.find_class(target)) {
-          classes.push_back(info);
-        }
-      }
-      if (classes.empty()) {  // a plain mapping, or anything
-        const bool open = key.type.kind == Kind::map || key.type.kind == Kind::any ||
-                          key.type.kind == Kind::object || key.type.kind == Kind::list;
-        return {open ? &key : nullptr, open, false, {}};
-      }
-      add_derived(classes);
+    const Level& here = level(key, path.substr(0, end));
+    if (here.unknown_class) {
+      return {nullptr, false, true, {}};
     }
-    const std::size_t dot = rest.find('.');
-    const std::string_view head = rest.substr(0, dot);
+    if (here.classes.empty()) {
+      const bool open = key.type.kind == Kind::map || key.type.kind == Kind::any ||
+                        key.type.kind == Kind::object || key.type.kind == Kind::list;
+      return {open ? &key : nullptr, open, false, {}};
+    }
+    const std::size_t dot = path.find('.', end + 1);
+    const std::string_view head = path.substr(end + 1, dot - end - 1);
     Found best;
-    best.type = named ? named->name : std::string_view();
-    for (const ClassInfo* info : classes) {
+    best.type = here.named ? here.named->name : std::string_view();
+    for (const ClassInfo* info : here.classes) {
       const Key* field = schema_.field(*info, head);
       if (!field) {
         if (const Key* inner = schema_.field(*info, "transformer")) {
@@ -85,8 +103,7 @@ class Walk {
       if (dot == std::string_view::npos) {
         return {field, false, false, {}};
       }
-      const std::string deeper = std::string(prefix) + "." + std::string(head);
-      best = down(*field, deeper, rest.substr(dot + 1), depth + 1);
+      best = down(*field, path, dot, depth + 1);
       if (best.key || best.unknown_class) {
         return best;
       }
@@ -127,6 +144,7 @@ class Walk {
 
   const Schema& schema_;
   const Config& config_;
+  std::map<std::pair<std::string_view, const Key*>, Level> levels_;
 };
 
 Diagnostic start(const char* code, const char* name, const Config& config, const Schema& schema,
@@ -310,8 +328,8 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema) {
   if (schema.framework() != "megatron-bridge") {
     return out;
   }
-  const Walk walk(schema, config);
-  for (const std::string& path : config.keys()) {
+  Walk walk(schema, config);
+  for (const std::string_view path : config.keys()) {
     const Entry& entry = *config.find(path);
     const Step* step = entry.written();
     if (!step || foreign(path)) {
@@ -323,7 +341,7 @@ std::vector<Diagnostic> check_keys(const Config& config, const Schema& schema) {
     }
     if (!found.key) {
       const UnknownKey why = describe_unknown_key(schema, path, found.type);
-      const std::string_view section = std::string_view(path).substr(0, path.find('.'));
+      const std::string_view section = path.substr(0, path.find('.'));
       const bool foreign_class = schema.find(section) && !one_class_only(section);
       if (foreign_class && why.replacement.empty() && !schema.history(path)) {
         continue;  // the class may be one of the user's own

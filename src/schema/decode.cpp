@@ -153,7 +153,7 @@ struct SchemaBuilder {
     }
     for (std::uint64_t n = in.number(); n > 0; --n) {
       const std::string_view name = in.string();
-      tables.canonical.emplace_back(name, strings());
+      tables.canonical.emplace(name, strings());
     }
     index();
   }
@@ -197,7 +197,10 @@ struct SchemaBuilder {
         ++field;
       }
       info.own_fields = {first, field};
+      tables.by_name.emplace_back(info.name, &info);
     }
+    std::stable_sort(tables.by_name.begin(), tables.by_name.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
     auto leaf = tables.leaves.begin();
     for (TreeFile& file : tables.files) {
       const auto first = leaf;
@@ -218,8 +221,6 @@ struct SchemaBuilder {
         tables.canonical_of.emplace_back(spelling, name);
       }
     }
-    std::sort(tables.canonical.begin(), tables.canonical.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
     std::sort(tables.canonical_of.begin(), tables.canonical_of.end());
   }
 

@@ -336,9 +336,11 @@ const ClassInfo* Schema::find_class(std::string_view name) const {
   const std::string_view bare = name.substr(name.rfind('.') + 1);
   const ClassInfo* best = nullptr;
   std::size_t best_common = 0;
-  for (const ClassInfo& info : tables_->classes) {
-    if (info.name != bare)
-      continue;
+  const auto& names = tables_->by_name;
+  auto same = std::lower_bound(names.begin(), names.end(), bare,
+                               [](const auto& a, std::string_view b) { return a.first < b; });
+  for (; same != names.end() && same->first == bare; ++same) {
+    const ClassInfo& info = *same->second;
     const auto common = static_cast<std::size_t>(
         std::mismatch(info.target.begin(), info.target.end(), name.begin(), name.end()).first -
         info.target.begin());
@@ -409,8 +411,8 @@ const TreeFile* Schema::tree_file(std::string_view path) const {
 }
 
 std::span<const std::string_view> Schema::spellings(std::string_view canonical) const {
-  const auto* found = find_pair(tables_->canonical, canonical);
-  return found ? found->second : std::span<const std::string_view>();
+  const auto found = tables_->canonical.find(canonical);
+  return found != tables_->canonical.end() ? found->second : std::span<const std::string_view>();
 }
 
 std::string_view Schema::canonical(std::string_view key) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -49,8 +50,9 @@ struct Schema::Tables {
   };
   std::vector<Leaf> leaves;  // of the files, by file
   std::vector<Rename> renames;
-  // canonical name -> spellings, and back; both sorted
-  std::vector<std::pair<std::string_view, std::span<const std::string_view>>> canonical;
+  std::vector<std::pair<std::string_view, const ClassInfo*>> by_name;  // bare; of equals in order
+  // canonical name -> spellings, and back sorted
+  std::unordered_map<std::string_view, std::span<const std::string_view>> canonical;
   std::vector<std::pair<std::string_view, std::string_view>> canonical_of;
 };
 

@@ -34,7 +34,7 @@ class Examination {
            std::string why = "", std::string_view key = "") {
     Location where;
     if (config_ && !key.empty()) {
-      for (const std::string& name : config_->keys()) {
+      for (const std::string_view name : config_->keys()) {
         const bool same = name == key || name.ends_with("." + std::string(key));
         if (same && config_->find(name)->written()) {
           where = locate(config_->place(name));

@@ -22,8 +22,8 @@ constexpr Preset presets[] = {
 
 std::string digest_of(const Config& config) {
   std::string text = config.framework + "\n" + config.instance + "\n";
-  for (const std::string& key : config.keys()) {
-    text += key + "=" + config.find(key)->value().text() + "\n";
+  for (const std::string_view key : config.keys()) {
+    text += std::string(key) + "=" + config.find(key)->value().text() + "\n";
   }
   return fmt::format("fnv1a64:{:016x}", stable_hash(text));
 }

@@ -142,11 +142,11 @@ void choose_environment(Settings& s, const Config& config, Planned& out) {
   if (number && *number > 0 && *number <= 32) {
     out.plan.max_connections = static_cast<int>(*number);
   }
-  for (const std::string& key : config.keys()) {
+  for (const std::string_view key : config.keys()) {
     if (!key.starts_with("env.")) {
       continue;
     }
-    const std::string name = key.substr(4);
+    const std::string name(key.substr(4));
     const Value& value = config.find(key)->value();
     if (!reaches_a_job(name) || value.is_unknown()) {
       continue;

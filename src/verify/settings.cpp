@@ -89,11 +89,11 @@ Settings::Settings(const Config* config, std::string_view scope) : config_(confi
   if (scope_.empty() && config->has_prefix("actor_rollout_ref.actor")) {
     scope_ = "actor_rollout_ref.actor";
   }
-  for (std::string& key : config->keys()) {
+  for (const std::string_view key : config->keys()) {
     const bool launcher = key.find('.') == std::string::npos || key.starts_with("env.") ||
                           key.starts_with("trainer.");
     if (scope_.empty() || launcher || key.starts_with(scope_ + ".")) {
-      keys_.push_back(std::move(key));
+      keys_.emplace_back(key);
     }
   }
 }
@@ -211,7 +211,8 @@ void Settings::tell(std::initializer_list<std::string_view> names, Use use, std:
 
 std::vector<Setting> Settings::finish() {
   if (config_) {
-    for (const std::string& key : config_->keys()) {
+    for (const std::string_view name : config_->keys()) {
+      const std::string key(name);
       if (!told_.count(key)) {
         add(key, Use::not_exercised, std::string(reason_for(key)), false);
       }

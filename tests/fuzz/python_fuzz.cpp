@@ -9,6 +9,7 @@
 #include "diagnostics/edits.h"
 #include "frontend/python/edits.h"
 #include "frontend/python/python.h"
+#include "frontend/python/tree.h"
 #include "schema/schema.h"
 
 using namespace shardlint;
@@ -75,8 +76,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       fact.value.text();
     }
     const Config config = merge({facts});
+    python::Names names;
+    const python::Parsed parsed = python::read_syntax(source, names);
     for (const char* key : {"model.a", "ddp.a", "checkpoint.save"}) {
-      const auto edits = python::Editable(source).set_value(config, key, "x");
+      const auto edits = python::Editable(*parsed.syntax, names).set_value(config, key, "x");
       ensure(edits.empty() || apply_edits(text, edits).skipped.empty(), "an edit does not apply");
     }
   }

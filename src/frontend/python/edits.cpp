@@ -260,28 +260,25 @@ std::vector<Edit> add_line(const Source& source, const Node& after, const std::s
 
 std::vector<Edit> Editable::set_value(const Config& config, std::string_view key,
                                       const Value& value) {
+  const Source& source = syntax_.source();
   const std::string text = spelled(value);
-  if (text.empty() || config.anchor.source != &source_ || key.find('.') == std::string_view::npos ||
+  if (text.empty() || config.anchor.source != &source || key.find('.') == std::string_view::npos ||
       key.starts_with("env.") || key.starts_with("env_vars.")) {
     return {};
   }
-  if (!parsed_) {
-    parsed_ = read_syntax(source_, names_);
-  }
-  const auto place =
-      parsed_->syntax ? workplace(*parsed_->syntax->root(), config.anchor, names_) : std::nullopt;
+  const auto place = workplace(*syntax_.root(), config.anchor, names_);
   if (!place) {
     return {};
   }
   const Entry* entry = config.find(key);
-  if (literal_of(entry, *place->body, source_)) {
+  if (literal_of(entry, *place->body, source)) {
     return {{locate(entry->chain.back().value_span), text}};
   }
   if (place->variable.empty() || !has_section(config, key)) {
     return {};
   }
-  const Node* after = statement_before(*place, entry, key, *parsed_->syntax, names_);
-  return after ? add_line(source_, *after,
+  const Node* after = statement_before(*place, entry, key, syntax_, names_);
+  return after ? add_line(source, *after,
                           std::string(place->variable) + "." + std::string(key) + " = " + text)
                : std::vector<Edit>();
 }

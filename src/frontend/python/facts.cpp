@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "base/strings.h"
 #include "frontend/python/models.h"
@@ -298,9 +299,13 @@ void Emitter::opaque_model(const Object& model, const std::string& prefix) {
   if (!info) {
     return;
   }
-  for (const Key* listed : schema->fields(*info)) {
+  if (provider_fields_.empty()) {
+    for (const Key* key : schema->fields(*info)) {
+      provider_fields_.emplace_back(interpreter_.names().intern(key->name), key);
+    }
+  }
+  for (const auto& [field, listed] : provider_fields_) {
     const Key& key = *listed;
-    const Name field = interpreter_.names().intern(key.name);
     if (model.find(field) || (known && known->find(key.name))) {
       continue;
     }
@@ -408,9 +413,13 @@ void Emitter::section(const Val& object, const std::string& prefix, int depth, b
     open_.push_back(part.object);
   }
   std::vector<Name> names;
-  std::set<Name> seen;
+  const std::uint32_t number = ++sections_;
   const auto add = [&](Name name) {
-    if (seen.insert(name).second) {
+    if (name >= listed_.size()) {
+      listed_.resize(name + std::size_t{1024});
+    }
+    if (listed_[name] != number) {
+      listed_[name] = number;
       names.push_back(name);
     }
   };
@@ -465,13 +474,17 @@ void Emitter::section(const Val& object, const std::string& prefix, int depth, b
 // A model that keeps its fields in `transformer` answers for them itself.
 void Emitter::lift_transformer() {
   constexpr std::string_view inner = "model.transformer.";
-  std::set<std::string> own;
+  const auto lifted = [](const Ordered& one) { return one.fact.key.starts_with(inner); };
+  if (std::none_of(made_.begin(), made_.end(), lifted)) {
+    return;
+  }
+  std::unordered_set<std::string> own;
   for (const Ordered& one : made_) {
     own.insert(one.fact.key);
   }
   const std::size_t count = made_.size();
   for (std::size_t i = 0; i < count; ++i) {
-    if (!made_[i].fact.key.starts_with(inner)) {
+    if (!lifted(made_[i])) {
       continue;
     }
     Ordered copy = made_[i];
@@ -488,12 +501,18 @@ void Emitter::emit(const Val& configuration, Facts& facts) {
   open_.clear();
   section(configuration, "", 0, true);
   lift_transformer();
-  std::stable_sort(made_.begin(), made_.end(),
-                   [](const Ordered& a, const Ordered& b) { return a.order < b.order; });
+  std::vector<Ordered*> order;
+  order.reserve(made_.size());
   for (Ordered& one : made_) {
     if (one.fact.key != "_type") {
-      facts.facts.push_back(std::move(one.fact));
+      order.push_back(&one);
     }
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Ordered* a, const Ordered* b) { return a->order < b->order; });
+  facts.facts.reserve(order.size());
+  for (Ordered* one : order) {
+    facts.facts.push_back(std::move(one->fact));
   }
 }
 

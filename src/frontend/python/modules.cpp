@@ -24,8 +24,8 @@ void add_root(std::vector<std::string>& roots, const Disk& disk, const std::stri
 }  // namespace
 
 ModuleTable::ModuleTable(const Disk& disk, Sources& sources, Names& names,
-                         std::vector<std::string> roots)
-    : disk_(disk), sources_(sources), names_(names) {
+                         std::vector<std::string> roots, ParsedFiles& files)
+    : disk_(disk), sources_(sources), names_(names), parsed_(files) {
   for (const std::string& root : roots) {
     add_root(roots_, disk_, root);
   }
@@ -162,21 +162,27 @@ Module* ModuleTable::load(const std::string& path, std::string name, bool packag
   if (!is_file(path)) {
     return made;  // a namespace package
   }
-  const auto size = disk_.size(path);
-  if (!size || *size > (4u << 20)) {
-    return made;
-  }
-  if (auto text = disk_.read(path)) {
-    const Source* source = sources_.find(path);
-    Parsed parsed = read_syntax(source ? *source : sources_.add(path, std::move(*text)), names_);
+  if (const Source* source = sources_.find(path)) {
+    Parsed parsed = read_syntax(*source, names_);
     if (parsed.syntax) {
       syntaxes_.push_back(std::move(parsed.syntax));
       made->syntax = syntaxes_.back().get();
-      index(*made);
     }
     made->problems = std::move(parsed.problems);
+  } else if (const auto file = parsed_.open(path, disk_, names_)) {
+    shared_.push_back(file);
+    made->syntax = file->syntax.get();
+    made->problems = file->problems;
+  }
+  if (made->syntax) {
+    index(*made);
   }
   return made;
+}
+
+const Module* ModuleTable::opened(const std::string& path) const {
+  const auto found = by_path_.find(normal_path(path));
+  return found == by_path_.end() ? nullptr : found->second.get();
 }
 
 Module* ModuleTable::find(const std::string& name) {

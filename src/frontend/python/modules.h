@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "frontend/python/parsed_files.h"
 #include "frontend/python/syntax.h"
 #include "frontend/python/values.h"
 #include "shardlint/diagnostic.h"
@@ -33,13 +34,17 @@ std::vector<std::string> roots_above(const Disk& disk, const std::string& path);
 
 class ModuleTable {
  public:
-  ModuleTable(const Disk& disk, Sources& sources, Names& names, std::vector<std::string> roots);
+  // Files are looked up in `sources` first, then in `files`; a file of `sources` is nobody else's.
+  ModuleTable(const Disk& disk, Sources& sources, Names& names, std::vector<std::string> roots,
+              ParsedFiles& files);
 
   // The module of a file that is linted; its folder's ancestors become roots too.
   Module* open(const Source& source, std::vector<Diagnostic>& problems);
   // The module of a file that an import finds under the file's own name, whoever asks first; null
   // when the file is not that.
   Module* open_shared(const std::string& path);
+  // The module of a file that was opened; null when it was not.
+  const Module* opened(const std::string& path) const;
   // Makes the folders above a file roots, where packages may start there.
   void add_roots_above(const std::string& path);
   Module* find(const std::string& name);  // null when it is not on disk
@@ -65,11 +70,13 @@ class ModuleTable {
   const Disk& disk_;
   Sources& sources_;
   Names& names_;
+  ParsedFiles& parsed_;
   std::vector<std::string> roots_;
   std::map<std::string, std::unique_ptr<Module>> by_path_;
   std::unordered_map<std::string, Module*> by_name_;
   std::unordered_map<std::string, bool> files_;
   std::vector<std::unique_ptr<Syntax>> syntaxes_;
+  std::vector<std::shared_ptr<const ParsedFile>> shared_;  // kept as long as the modules
   std::vector<std::unique_ptr<Object>> globals_;
 };
 

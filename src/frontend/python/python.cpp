@@ -21,18 +21,29 @@ bool trains(std::string_view text) {
 
 }  // namespace
 
+bool may_hold_configuration(std::string_view text) {
+  return text.find("ConfigContainer") != std::string_view::npos ||
+         text.find("megatron.bridge") != std::string_view::npos;
+}
+
 struct PythonReader::Impl {
   PythonOptions options;
   RealDisk real;
+  ParsedFiles own;  // where nothing is shared
   Names names;
   ModuleTable modules;
   Interpreter interpreter;
+  Emitter emitter;
 
   explicit Impl(PythonOptions given)
       : options(std::move(given)),
-        modules(options.disk ? *options.disk : static_cast<const Disk&>(real), *options.sources,
-                names, options.source_roots),
-        interpreter(modules, names, options.schema) {}
+        names(files().names()),
+        modules(disk(), *options.sources, names, options.source_roots, files()),
+        interpreter(modules, names, options.schema),
+        emitter(interpreter, options.defaults) {}
+
+  ParsedFiles& files() { return options.files ? *options.files : own; }
+  const Disk& disk() const { return options.disk ? *options.disk : real; }
 
   Facts facts_of(const Val& value, std::string instance, const Span& anchor) {
     Facts facts;
@@ -48,7 +59,7 @@ struct PythonReader::Impl {
     } else if (value.is(Type::object) && !value.object->model.empty()) {
       facts.base = value.object->model;  // a shipped recipe, known through the catalogue
     }
-    Emitter(interpreter, options.defaults).emit(value, facts);
+    emitter.emit(value, facts);
     return facts;
   }
 
@@ -117,10 +128,20 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
   return module->syntax ? read(*module, diagnostics) : std::vector<Facts>();
 }
 
+void PythonReader::parse_ahead(const std::string& path) {
+  impl_->files().open(path, impl_->disk(), impl_->names);
+}
+
+std::pair<const Syntax*, const Names*> PythonReader::syntax(const std::string& path) const {
+  const Module* module = impl_->modules.opened(path);
+  return {module ? module->syntax : nullptr, &impl_->names};
+}
+
 std::optional<std::vector<Facts>> PythonReader::read_shared(const std::string& path,
+                                                            std::string_view text,
                                                             std::vector<Diagnostic>& diagnostics) {
   Module* module = impl_->modules.open_shared(path);
-  if (!module || order_matters() || trains(module->syntax->source().text())) {
+  if (!module || order_matters() || module->syntax->source().text() != text || trains(text)) {
     return std::nullopt;  // running a script leaves its names as it left them
   }
   std::vector<Diagnostic> found = module->problems;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -17,8 +18,11 @@ namespace shardlint {
 
 class Schema;
 namespace python {
+class ParsedFiles;
+class Names;
+class Syntax;
 struct Module;
-}
+}  // namespace python
 
 // How the note of a value ends that a recipe of the framework sets, one that comes with shardlint.
 inline constexpr std::string_view shipped_with_shardlint = ", as shipped with shardlint";
@@ -32,7 +36,12 @@ struct PythonOptions {
   bool defaults = true;            // one fact, Origin::default_value, for a field that nobody set
   std::string only;                // one function, by name
   bool private_functions = false;  // those with an underscore too
+  // What several readers share, of one disk; outlives them. Null: nothing.
+  python::ParsedFiles* files = nullptr;
 };
+
+// Whether a file of that text can hold a configuration at all: a quick look.
+bool may_hold_configuration(std::string_view text);
 
 // Keeps what was read from one file to the next: modules, classes, defaults. Not for several
 // threads at once.
@@ -57,13 +66,17 @@ class PythonReader {
                               std::vector<Diagnostic>& diagnostics);
 
   // As read(), for a reader that has read other files before: nothing when what the file gives
-  // could depend on those, or when it is no module that an import would find. The reader is spent
-  // when order_matters() says so.
-  std::optional<std::vector<Facts>> read_shared(const std::string& path,
+  // could depend on those, or when it is no module of that text which an import would find. The
+  // reader is spent when order_matters() says so.
+  std::optional<std::vector<Facts>> read_shared(const std::string& path, std::string_view text,
                                                 std::vector<Diagnostic>& diagnostics);
   bool order_matters() const;
 
   std::size_t files_read() const;
+  // Parses the file for whoever reads it later.
+  void parse_ahead(const std::string& path);
+  // The syntax of a file that was read, with the names in it; null when there is none.
+  std::pair<const python::Syntax*, const python::Names*> syntax(const std::string& path) const;
 
  private:
   std::vector<Facts> read(python::Module& module, std::vector<Diagnostic>& diagnostics);

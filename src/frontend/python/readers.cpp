@@ -47,21 +47,36 @@ std::shared_ptr<PythonReaders::Shelf> PythonReaders::shelf_for(const std::string
   return shelf;
 }
 
+PythonReaders::Reading PythonReaders::reading(std::vector<Facts> configurations,
+                                              const std::string& path,
+                                              const std::shared_ptr<Shelf>& shelf) {
+  Reading out{std::move(configurations), nullptr, nullptr, {shelf, &shelf->sources}};
+  const auto [syntax, names] = shelf->reader.syntax(path);
+  if (syntax) {
+    out.source = &syntax->source();
+    out.editable = std::make_shared<python::Editable>(*syntax, *names);
+  }
+  return out;
+}
+
 PythonReaders::Reading PythonReaders::read(const std::string& path, std::string text,
                                            std::vector<Diagnostic>& diagnostics) {
   if (path == normal_path(path)) {  // else findings would name it as it is imported
     std::shared_ptr<Shelf> shelf = shelf_for(roots_of(options_, path));
-    const Source* source = shelf->sources.find(path);
-    if (!source) {
-      source = &shelf->sources.add(path, text);
-    }
-    if (auto all = shelf->reader.read_shared(path, diagnostics)) {
-      return {std::move(*all), source, {shelf, &shelf->sources}};
+    if (auto all = shelf->reader.read_shared(path, text, diagnostics)) {
+      return reading(std::move(*all), path, shelf);
     }
   }
   std::shared_ptr<Shelf> own = fresh();
   const Source& source = own->sources.add(path, std::move(text));
-  return {own->reader.read(source, diagnostics), &source, {own, &own->sources}};
+  return reading(own->reader.read(source, diagnostics), path, own);
+}
+
+void PythonReaders::parse_ahead(const std::string& path) {
+  if (!ahead_) {
+    ahead_ = fresh();
+  }
+  ahead_->reader.parse_ahead(path);
 }
 
 PythonReaders::Reading PythonReaders::recipe(std::string_view name, const std::string& near,
@@ -76,7 +91,7 @@ PythonReaders::Reading PythonReaders::recipe(std::string_view name, const std::s
     facts = shelf->reader.recipe(name, near, where, found);
   }
   diagnostics.insert(diagnostics.end(), found.begin(), found.end());
-  Reading reading{{}, nullptr, {shelf, &shelf->sources}};
+  Reading reading{{}, nullptr, nullptr, {shelf, &shelf->sources}};
   if (facts) {
     reading.configurations.push_back(std::move(*facts));
   }

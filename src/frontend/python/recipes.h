@@ -2,6 +2,7 @@
 // Which functions of a module return a configuration, and from object tree to Facts.
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "facts/config.h"
@@ -23,7 +24,7 @@ std::vector<Candidate> recipe_candidates(const Module& module, const Names& name
 // hand returned.
 bool is_configuration(const Val& value, const Names& names);
 
-// The facts of a configuration object.
+// The facts of configuration objects.
 class Emitter {
  public:
   Emitter(Interpreter& interpreter, bool defaults)
@@ -47,7 +48,11 @@ class Emitter {
   Interpreter& interpreter_;
   bool defaults_;
   std::vector<Ordered> made_;
-  std::vector<const Object*> open_;  // sections being emitted
+  std::vector<const Object*> open_;    // sections being emitted
+  std::vector<std::uint32_t> listed_;  // by name: the section that listed it last
+  std::uint32_t sections_ = 0;
+  // The fields of the model providers; filled when they are asked for.
+  std::vector<std::pair<Name, const Key*>> provider_fields_;
   Facts* facts_ = nullptr;
 };
 

@@ -2,10 +2,13 @@
 // The syntax of one Python file, lowered from tree-sitter's tree to the nodes that the evaluation
 // walks: one tag a construct, children in a fixed order, names interned.
 
+#include <array>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <memory_resource>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -19,15 +22,37 @@ namespace shardlint::python {
 // An interned identifier: equal names are equal numbers. 0 is "no name".
 using Name = std::uint32_t;
 
-class Names {
+// The names of a run. Safe to share between threads.
+class NameTable {
  public:
-  Names();
+  NameTable();
+  ~NameTable();
+  NameTable(const NameTable&) = delete;
+  NameTable& operator=(const NameTable&) = delete;
+
   Name intern(std::string_view text);
-  std::string_view text(Name name) const { return texts_[name]; }
+  std::string_view text(Name name) const;
 
  private:
-  std::deque<std::string> texts_;
+  // Blocks that never move, each twice the size of the one before, so that reading takes no lock.
+  static constexpr unsigned first_bits = 10;
+  static constexpr std::size_t blocks = 32 - first_bits;
+  std::mutex mutex_;
+  std::array<std::atomic<std::string*>, blocks> blocks_{};
   std::unordered_map<std::string_view, Name> index_;
+};
+
+// One thread's way to a table of names.
+class Names {
+ public:
+  Names() : Names(std::make_shared<NameTable>()) {}
+  explicit Names(std::shared_ptr<NameTable> table) : table_(std::move(table)) {}
+  Name intern(std::string_view text);
+  std::string_view text(Name name) const { return table_->text(name); }
+
+ private:
+  std::shared_ptr<NameTable> table_;
+  std::unordered_map<std::string_view, Name> index_;  // what was asked before, without a lock
 };
 
 // Children of each tag, in order; "?" may be null.
