@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/strings.h"
+#include "frontend/grammars/grammars.h"
 #include "frontend/python/tree.h"
 
 namespace shardlint::python {
@@ -24,7 +25,7 @@ void add_root(std::vector<std::string>& roots, const Disk& disk, const std::stri
 }  // namespace
 
 ModuleTable::ModuleTable(const Disk& disk, Sources& sources, Names& names,
-                         std::vector<std::string> roots, ParsedFiles& files)
+                         std::vector<std::string> roots, ParsedFiles* files)
     : disk_(disk), sources_(sources), names_(names), parsed_(files) {
   for (const std::string& root : roots) {
     add_root(roots_, disk_, root);
@@ -162,17 +163,24 @@ Module* ModuleTable::load(const std::string& path, std::string name, bool packag
   if (!is_file(path)) {
     return made;  // a namespace package
   }
-  if (const Source* source = sources_.find(path)) {
-    Parsed parsed = read_syntax(*source, names_);
+  const Source* source = sources_.find(path);
+  if (!source && parsed_) {
+    if (const auto file = parsed_->open(path, disk_, names_)) {
+      shared_.push_back(file);
+      made->syntax = file->syntax.get();
+      made->problems = file->problems;
+    }
+  } else if (const auto size = disk_.size(path); source || (size && *size <= max_parsed_bytes)) {
+    auto text = source ? std::nullopt : disk_.read(path);
+    if (text) {
+      source = &sources_.add(path, std::move(*text));
+    }
+    Parsed parsed = source ? read_syntax(*source, names_) : Parsed();
     if (parsed.syntax) {
       syntaxes_.push_back(std::move(parsed.syntax));
       made->syntax = syntaxes_.back().get();
     }
     made->problems = std::move(parsed.problems);
-  } else if (const auto file = parsed_.open(path, disk_, names_)) {
-    shared_.push_back(file);
-    made->syntax = file->syntax.get();
-    made->problems = file->problems;
   }
   if (made->syntax) {
     index(*made);

@@ -34,9 +34,10 @@ std::vector<std::string> roots_above(const Disk& disk, const std::string& path);
 
 class ModuleTable {
  public:
-  // Files are looked up in `sources` first, then in `files`; a file of `sources` is nobody else's.
+  // Files are looked up in `sources` first, then in `files`; where that is null, read into
+  // `sources`.
   ModuleTable(const Disk& disk, Sources& sources, Names& names, std::vector<std::string> roots,
-              ParsedFiles& files);
+              ParsedFiles* files);
 
   // The module of a file that is linted; its folder's ancestors become roots too.
   Module* open(const Source& source, std::vector<Diagnostic>& problems);
@@ -70,7 +71,7 @@ class ModuleTable {
   const Disk& disk_;
   Sources& sources_;
   Names& names_;
-  ParsedFiles& parsed_;
+  ParsedFiles* parsed_;
   std::vector<std::string> roots_;
   std::map<std::string, std::unique_ptr<Module>> by_path_;
   std::unordered_map<std::string, Module*> by_name_;

@@ -1,17 +1,17 @@
 #include "frontend/python/parsed_files.h"
 
+#include "frontend/grammars/grammars.h"
 #include "frontend/python/tree.h"
 
 namespace shardlint::python {
 namespace {
 
-constexpr std::uint64_t max_bytes = 4u << 20;
 // Older files than so many are parsed again when somebody asks for them.
 constexpr std::size_t max_files = 2000;
 
 std::shared_ptr<const ParsedFile> parse(const std::string& path, const Disk& disk, Names& names) {
   const auto size = disk.size(path);
-  auto text = size && *size <= max_bytes ? disk.read(path) : std::nullopt;
+  auto text = size && *size <= max_parsed_bytes ? disk.read(path) : std::nullopt;
   if (!text) {
     return nullptr;
   }

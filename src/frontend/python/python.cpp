@@ -29,7 +29,6 @@ bool may_hold_configuration(std::string_view text) {
 struct PythonReader::Impl {
   PythonOptions options;
   RealDisk real;
-  ParsedFiles own;  // where nothing is shared
   Names names;
   ModuleTable modules;
   Interpreter interpreter;
@@ -37,12 +36,11 @@ struct PythonReader::Impl {
 
   explicit Impl(PythonOptions given)
       : options(std::move(given)),
-        names(files().names()),
-        modules(disk(), *options.sources, names, options.source_roots, files()),
+        names(options.files ? options.files->names() : std::make_shared<NameTable>()),
+        modules(disk(), *options.sources, names, options.source_roots, options.files),
         interpreter(modules, names, options.schema),
         emitter(interpreter, options.defaults) {}
 
-  ParsedFiles& files() { return options.files ? *options.files : own; }
   const Disk& disk() const { return options.disk ? *options.disk : real; }
 
   Facts facts_of(const Val& value, std::string instance, const Span& anchor) {
@@ -129,7 +127,9 @@ std::vector<Facts> PythonReader::read(const Source& source, std::vector<Diagnost
 }
 
 void PythonReader::parse_ahead(const std::string& path) {
-  impl_->files().open(path, impl_->disk(), impl_->names);
+  if (impl_->options.files) {
+    impl_->options.files->open(path, impl_->disk(), impl_->names);
+  }
 }
 
 std::pair<const Syntax*, const Names*> PythonReader::syntax(const std::string& path) const {

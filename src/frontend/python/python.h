@@ -73,7 +73,7 @@ class PythonReader {
   bool order_matters() const;
 
   std::size_t files_read() const;
-  // Parses the file for whoever reads it later.
+  // Parses the file for whoever reads it later with the same `files`.
   void parse_ahead(const std::string& path);
   // The syntax of a file that was read, with the names in it; null when there is none.
   std::pair<const python::Syntax*, const python::Names*> syntax(const std::string& path) const;
