@@ -170,10 +170,7 @@ void lay_under(ReadFile& out, BridgeRun& run, const Launch& launch, Sources& sou
   facts.closed = facts.closed || recipe.closed;
   out.owners.push_back(std::move(reading.owner));
   if (run.syncs) {
-    const auto tells = [&](std::string_view part) {
-      return run.mode.find(part) != std::string::npos || facts.base.find(part) != std::string::npos;
-    };
-    add_recipe_syncs(facts, tells("sft") || tells("lora") || tells("dora") || tells("peft"));
+    add_recipe_syncs(facts, names_finetuning(run.mode) || names_finetuning(facts.base));
   }
 }
 

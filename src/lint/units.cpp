@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "frontend/overrides/argparse.h"
+#include "frontend/overrides/bridge_sync.h"
 #include "frontend/python/edits.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
@@ -166,6 +167,10 @@ ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench)
   const auto editable = reading.editable;
   for (Facts& facts : reading.configurations) {
     out.framework = facts.framework;
+    const bool launched = facts.instance.starts_with("script, line ");
+    if (!launched && bench.options.world != Options::World::closed) {
+      leave_to_launch(facts);
+    }
     add_unit(out, std::move(facts), bench.options);
     out.units.back().edit = [editable](const Config& config,
                                        std::span<const rules::Change> changes) {

@@ -1,5 +1,8 @@
 #include "frontend/overrides/bridge_sync.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <iterator>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -141,6 +144,81 @@ void add_recipe_syncs(Facts& facts, bool finetunes) {
   }
   packing(facts);
   sequence_length(facts);
+}
+
+bool names_finetuning(std::string_view name) {
+  return name.find("sft") != std::string_view::npos ||
+         name.find("peft") != std::string_view::npos ||
+         name.find("lora") != std::string_view::npos || name.find("dora") != std::string_view::npos;
+}
+
+namespace {
+
+// A key that a launcher gives where every one of `unless` is empty too (null, or 0 for a size).
+struct Given {
+  std::string_view key;
+  std::initializer_list<std::string_view> unless;
+};
+
+// scripts/training/run_recipe.py has options of their own for most of these, and its manual gives
+// the rest as overrides.
+const Given given[] = {
+    {"checkpoint.pretrained_checkpoint", {}},
+    {"dataset.path", {}},
+    {"dataset.path_to_cache", {}},
+    {"dataset.hf_processor_path", {}},
+    {"dataset.dataset_root", {"dataset.hf_dataset"}},
+    {"train.train_iters", {"train.train_samples", "train.num_epochs"}},
+    {"train.global_batch_size", {}},
+    {"train.micro_batch_size", {}},
+    {"model.num_layers", {}},
+    {"model.hidden_size", {}},
+    {"model.num_attention_heads", {}},
+};
+
+bool is_empty(const Value* value) {
+  return !value || value->is_null() || *value == Value(0) || *value == Value("");
+}
+
+void open_up(Facts& facts, std::string_view key, Unknown unknown) {
+  Fact fact;
+  fact.key = key;
+  fact.value = std::move(unknown);
+  fact.origin = Origin::default_value;  // nobody wrote it
+  fact.note = "left to the launch";
+  facts.facts.push_back(std::move(fact));
+}
+
+}  // namespace
+
+void leave_to_launch(Facts& recipe) {
+  for (const Given& each : given) {
+    const Value* now = value(recipe, each.key);
+    const bool left =
+        now && is_empty(now) &&
+        std::all_of(each.unless.begin(), each.unless.end(),
+                    [&](std::string_view other) { return is_empty(value(recipe, other)); });
+    if (left) {
+      open_up(recipe, each.key, {Reason::argument, "the launch gives it", {}, false, {}});
+    }
+  }
+  const std::size_t own = recipe.facts.size();
+  add_recipe_syncs(recipe, names_finetuning(recipe.instance));
+  std::vector<Fact> synced(std::make_move_iterator(recipe.facts.begin() + own),
+                           std::make_move_iterator(recipe.facts.end()));
+  recipe.facts.resize(own);
+  for (const Fact& fact : synced) {
+    const Value* now = value(recipe, fact.key);
+    if (now && !(*now == fact.value)) {
+      Unknown either{Reason::argument, "run_recipe.py sets it", {}, !now->is_null(), {}};
+      if (!now->is_unknown() && !fact.value.is_unknown()) {
+        either.domain = {*now, fact.value};
+      } else {
+        either.not_null = false;
+      }
+      open_up(recipe, fact.key, std::move(either));
+    }
+  }
 }
 
 }  // namespace shardlint
