@@ -207,4 +207,23 @@ std::optional<Facts> override_file(const std::string& path, Sources& sources, co
   return std::move(reading.configurations.front());
 }
 
+std::vector<Fact> runtime_environment(const std::string& path, Sources& sources, const Disk& disk) {
+  std::vector<Fact> out;
+  const Source* source = read_source(path, sources, disk);
+  const yaml::Document document = source ? yaml::read(*source) : yaml::Document();
+  const yaml::Node* top = document.ok ? document.root() : nullptr;
+  const yaml::Node* variables = top ? top->find("env_vars") : nullptr;
+  if (!variables || !variables->is_mapping()) {
+    return out;
+  }
+  for (const yaml::Pair& pair : variables->entries()) {
+    const Value value = yaml::to_value(*pair.value, yaml::Mode::pyyaml11);
+    if (value.if_string()) {
+      out.push_back({"env." + yaml::key_text(*pair.key), value, pair.key->span, pair.value->span,
+                     Origin::environment, ""});
+    }
+  }
+  return out;
+}
+
 }  // namespace shardlint

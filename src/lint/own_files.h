@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "facts/config.h"
@@ -35,5 +36,9 @@ OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool
 
 // The facts of an override file; nothing when it is not there or no such file.
 std::optional<Facts> override_file(const std::string& path, Sources& sources, const Disk& disk);
+
+// The variables of a Ray runtime environment file (its env_vars), as facts env.NAME; nothing when
+// it is not there. A plain string each: Ray takes no other.
+std::vector<Fact> runtime_environment(const std::string& path, Sources& sources, const Disk& disk);
 
 }  // namespace shardlint

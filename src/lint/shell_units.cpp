@@ -62,6 +62,16 @@ Edits edit_override(const Launch& launch, const rules::Change& change) {
                              flag ? (*flag ? "True" : "False") : change.value.text());
 }
 
+// The script says what the variable is, and no file that it names.
+bool sets_itself(const Launch& launch, std::string_view key) {
+  return std::none_of(launch.facts.begin(), launch.facts.end(), [&](const Fact& fact) {
+    return fact.key == key && fact.key_span &&
+           std::none_of(
+               launch.environment.begin(), launch.environment.end(),
+               [&](const auto& each) { return each.set_at.source == fact.key_span.source; });
+  });
+}
+
 Edits edit_launch(const Launch& launch, const std::string& version,
                   std::span<const rules::Change> changes) {
   Edits out;
@@ -69,6 +79,9 @@ Edits edit_launch(const Launch& launch, const std::string& version,
     Edits made;
     if (change.key.starts_with("env.")) {
       const std::string name = change.key.substr(4);
+      if (!sets_itself(launch, change.key)) {
+        return {};  // an export could not change what a file for Ray says
+      }
       made = change.remove || change.value.is_null()
                  ? shell::remove_environment(launch, name)
                  : shell::set_environment(launch, name, change.value.text());
@@ -186,6 +199,28 @@ void offer_removal(std::vector<Diagnostic>& diagnostics, const Launch& launch) {
   }
 }
 
+// ray job submit --runtime-env FILE: what the file says goes over what the script exports.
+void add_runtime_environment(Launch& launch, Sources& sources, const Disk& disk) {
+  constexpr std::string_view option = "--runtime-env";
+  const std::vector<Word>& words = launch.launcher;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string text = words[i].text();
+    const bool joined = text.starts_with(option) && text.substr(option.size()).starts_with('=');
+    if (!launch.span || (!joined && (text != option || i + 1 >= words.size()))) {
+      continue;
+    }
+    const Word file = joined ? words[i].slice(option.size() + 1) : words[i + 1];
+    const auto path = find_beside(file, launch.span.source->name(), disk);
+    if (!path) {
+      continue;
+    }
+    for (Fact& fact : runtime_environment(*path, sources, disk)) {
+      std::erase_if(launch.facts, [&](const Fact& own) { return own.key == fact.key; });
+      launch.facts.push_back(std::move(fact));
+    }
+  }
+}
+
 void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& bench) {
   const Disk& disk = bench.disk;
   const Options& options = bench.options;
@@ -237,7 +272,7 @@ ReadFile read_shell(const Source& source, Sources& sources, Bench& bench) {
     }
   }
   const shell::Evaluation evaluation = shell::evaluate(source, sources, bench.disk, with);
-  const std::vector<Launch> launches = shell::launches(evaluation);
+  std::vector<Launch> launches = shell::launches(evaluation);
   ReadFile out;
   if (launches.empty()) {
     return out;  // a script that trains nothing
@@ -247,7 +282,8 @@ ReadFile read_shell(const Source& source, Sources& sources, Bench& bench) {
   for (Diagnostic& each : shell::script_findings(evaluation, launches)) {
     out.diagnostics.push_back(std::move(each));
   }
-  for (const Launch& launch : launches) {
+  for (Launch& launch : launches) {
+    add_runtime_environment(launch, sources, bench.disk);
     add_launch(out, launch, sources, bench);
     std::vector<BroughtValue> brought = brought_values(launch);
     std::move(brought.begin(), brought.end(), std::back_inserter(out.brought));
