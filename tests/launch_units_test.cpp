@@ -15,12 +15,16 @@ struct Read {
   Options options;
   explicit Read(const std::string& script, const std::map<std::string, std::string>& files = {},
                 Options with = {})
+      : Read({"job/run.sh", FileKind::shell, true}, script, files, std::move(with)) {}
+  Read(const FoundFile& found, const std::string& text,
+       const std::map<std::string, std::string>& files, Options with)
       : options(std::move(with)) {
-    for (const auto& [path, text] : files) {
-      disk.write(path, text);
+    disk.write(found.path, text);
+    for (const auto& [path, other] : files) {
+      disk.write(path, other);
     }
     Bench bench(disk, options);
-    file = read_file({"job/run.sh", FileKind::shell, true}, script, sources, bench);
+    file = read_file(found, text, sources, bench);
   }
   // "value at file:line", of the last unit.
   std::string key(const std::string& name) const {
@@ -156,6 +160,35 @@ TEST_SUITE("launch-units") {
     const Read read(ppo + "trainer.n_gpus=4\n");
     CHECK(read.errors().starts_with("HYD101"));
     CHECK(read.key("trainer.n_gpus") == "4 at job/run.sh:1");
+  }
+
+  TEST_CASE("a recipe leaves to its launch what launches give") {
+    const std::string recipe =
+        "from megatron.bridge.recipes.llama import llama32_1b_peft_config\n"
+        "def mine_peft_config():\n"
+        "    cfg = llama32_1b_peft_config()\n"
+        "    cfg.model.seq_length = 8192\n"
+        "    return cfg\n";
+    const auto errors = [&](const std::string& rest, Options with) {
+      return Read({"job/mine.py", FileKind::python, true}, recipe + rest, {}, std::move(with))
+          .errors();
+    };
+    CHECK(errors("", {}) == "");
+    Options closed;
+    closed.world = Options::World::closed;
+    CHECK(errors("", closed).find("RUN137") != std::string::npos);
+    CHECK(errors("", closed).find("DAT114") != std::string::npos);
+    // Nothing comes after pretrain().
+    const std::string script =
+        "from megatron.bridge.training.pretrain import pretrain\n"
+        "pretrain(mine_peft_config(), None)\n";
+    CHECK(errors(script, {}).find("RUN137") != std::string::npos);
+    // run_recipe.py mends the length and is not given the checkpoint.
+    const Read launch(
+        "torchrun scripts/training/run_recipe.py --recipe llama32_1b_peft_config "
+        "model.seq_length=8192\n");
+    CHECK(launch.errors().find("RUN137") != std::string::npos);
+    CHECK(launch.errors().find("DAT114") == std::string::npos);
   }
 
   TEST_CASE("Megatron-Bridge's launcher") {

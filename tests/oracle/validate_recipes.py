@@ -1,11 +1,12 @@
 """Run recipe functions and what training does with their configuration first, and say what it raises:
 runtime_config_update(), which ends with validate().
 
-    validate_recipes.py ROOT... -- [--set KEY=VALUE ...] [--only FUNCTION ...] FILE... > out.jsonl
+    validate_recipes.py ROOT... -- [--set KEY=VALUE ...] [--world N] [--only FUNCTION ...] FILE... \
+        > out.jsonl
 
 As run_recipes.py, whose stand-ins it uses: ROOT are the folders from which `megatron` is imported,
-FILE the modules whose functions are called. The world is as large as the recipe's name says
-(..._16gpu_...), else the smallest that its parallel sizes allow. A model that would be read from
+FILE the modules whose functions are called. The world is --world, else as large as the recipe's
+name says (..._16gpu_...), else the smallest that its parallel sizes allow. A model that would be read from
 the network has made-up sizes: what its own finalize() raises is put aside ("model_raises").
 """
 import ast
@@ -57,7 +58,7 @@ def surroundings():
     optimizers.FusedAdam = FusedAdam
 
 
-def validate(name, config, overrides):
+def validate(name, config, overrides, ranks=None):
     import megatron.bridge.training.config as module
     out = {}
     for text in overrides:
@@ -67,7 +68,7 @@ def validate(name, config, overrides):
         for part in path:
             target = getattr(target, part)
         setattr(target, last, ast.literal_eval(value))
-    world = out['world_size'] = world_of(name, config.model)
+    world = out['world_size'] = ranks or world_of(name, config.model)
     for place_of in list(sys.modules.values()):
         if place_of and hasattr(place_of, 'get_world_size_safe') and (
                 place_of.__name__.startswith('megatron.bridge')):
@@ -98,11 +99,13 @@ def validate(name, config, overrides):
 def main():
     split = sys.argv.index('--')
     roots, rest = sys.argv[1:split], sys.argv[split + 1:]
-    overrides, files, only = [], [], []
+    overrides, files, only, ranks = [], [], [], None
     while rest:
         word = rest.pop(0)
         if word == '--set':
             overrides.append(rest.pop(0))
+        elif word == '--world':
+            ranks = int(rest.pop(0))
         elif word == '--only':
             only.append(rest.pop(0))
         else:
@@ -111,7 +114,7 @@ def main():
     run_recipes.prepare()
     surroundings()
     run_recipes.run_each(files, roots,
-                         lambda name, function: validate(name, function(), overrides), only)
+                         lambda name, function: validate(name, function(), overrides, ranks), only)
 
 
 if __name__ == '__main__':
