@@ -57,8 +57,10 @@ int run_test(Arguments arguments) {
     }
   }
   std::size_t passed = 0, failed = 0;
+  rules::Programs programs(all);
   for (const rules::Rule* rule : chosen) {
-    const auto results = mutate ? rules::run_mutants(all, *rule) : rules::run_examples(all, *rule);
+    const auto results =
+        mutate ? rules::run_mutants(all, *rule) : rules::run_examples(all, *rule, &programs);
     for (const rules::ExampleResult& result : results) {
       if (present && result.demand) {
         continue;

@@ -45,6 +45,31 @@ std::string plain(std::string_view text) {
   return out += text;
 }
 
+// The fixes of all cases, each title once; or why there is none.
+std::string fixes_of(const rules::Rule& rule) {
+  constexpr std::string_view safeties[] = {"safe", "unsafe", "shown only"};
+  std::vector<std::string> lines;
+  for (const rules::Case& c : rule.cases) {
+    for (const rules::FixRow& row : c.fixes) {
+      const std::string_view safety = safeties[static_cast<std::size_t>(row.otherwise)];
+      std::string line = fmt::format(
+          "- {} ({})\n", plain(row.title),
+          row.safe.empty() ? safety
+                           : fmt::format("safe where `{}`, else {}", row.safe.source, safety));
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
+        lines.push_back(std::move(line));
+      }
+    }
+  }
+  std::string out = lines.empty() ? "" : "\n## Fix\n\n" + join(lines, "");
+  for (const rules::NoFixReason& reason : rules::no_fix_reasons()) {
+    if (rule.no_fix == reason.word) {
+      out += fmt::format("\n## Fix\n\nThere is none: {}.\n", reason.text);
+    }
+  }
+  return out;
+}
+
 std::string describe(const rules::Rule& rule) {
   std::string out =
       fmt::format("# {} {}\n\n{}\n\n{}\n", rule.id, rule.name, rule.summary, trim(rule.rationale));
@@ -54,6 +79,7 @@ std::string describe(const rules::Rule& rule) {
   if (!rule.help.empty()) {
     out += fmt::format("\n{}\n", plain(rule.help));
   }
+  out += fixes_of(rule);
   out += "\n## When\n\n";
   for (const rules::Case& c : rule.cases) {
     out += fmt::format("- {}{}{}: ", c.framework, c.scope.empty() ? "" : ", ", c.scope);

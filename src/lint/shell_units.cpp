@@ -7,6 +7,7 @@
 #include "frontend/overrides/bridge_arguments.h"
 #include "frontend/overrides/bridge_sync.h"
 #include "frontend/overrides/hydra.h"
+#include "frontend/overrides/hydra_grammar.h"
 #include "frontend/shell/edits.h"
 #include "frontend/shell/findings.h"
 #include "frontend/shell/launcher.h"
@@ -44,22 +45,28 @@ Edits edit_flag(const Launch& launch, const Schema& schema, const rules::Change&
                    option->action == Action::boolean_optional);
     return is_switch ? shell::set_flag(launch, want, std::nullopt) : Edits{};
   }
-  if (on.empty() || change.value.if_list() || change.value.if_map()) {
+  if (on.empty() || change.value.if_map()) {
     return {};
+  }
+  if (const List* items = change.value.if_list()) {
+    std::vector<std::string> words;
+    for (const Value& item : *items) {
+      words.push_back(item.text());
+    }
+    const Option* option = schema.find_flag(on);
+    const bool several = option && option->nargs != Nargs::one && option->nargs != Nargs::optional;
+    return several ? shell::set_values(launch, on, words) : Edits{};
   }
   return shell::set_flag(launch, on, change.value.text());
 }
 
-Edits edit_override(const Launch& launch, const rules::Change& change) {
+Edits edit_override(const Launch& launch, const Schema* schema, const rules::Change& change) {
   if (change.remove) {
     return shell::remove_override(launch, change.key);
   }
-  if (change.value.if_list() || change.value.if_map()) {
-    return {};
-  }
-  const bool* flag = change.value.if_bool();
-  return shell::set_override(launch, change.key,
-                             flag ? (*flag ? "True" : "False") : change.value.text());
+  // What no tree of verl has can only be added; a word that is there keeps its own prefix.
+  const bool added = launch.framework == "verl" && schema && !schema->find(change.key);
+  return shell::set_override(launch, (added ? "++" : "") + change.key, override_text(change.value));
 }
 
 // The script says what the variable is, and no file that it names.
@@ -75,6 +82,7 @@ bool sets_itself(const Launch& launch, std::string_view key) {
 Edits edit_launch(const Launch& launch, const std::string& version,
                   std::span<const rules::Change> changes) {
   Edits out;
+  const Schema* schema = Schema::get(launch.framework, version);
   for (const rules::Change& change : changes) {
     Edits made;
     if (change.key.starts_with("env.")) {
@@ -86,10 +94,9 @@ Edits edit_launch(const Launch& launch, const std::string& version,
                  ? shell::remove_environment(launch, name)
                  : shell::set_environment(launch, name, change.value.text());
     } else if (launch.framework == "megatron-lm") {
-      const Schema* schema = Schema::get("megatron-lm", version);
       made = schema ? edit_flag(launch, *schema, change) : Edits{};
     } else {
-      made = edit_override(launch, change);
+      made = edit_override(launch, schema, change);
     }
     if (made.empty()) {
       return {};

@@ -36,6 +36,7 @@ struct FixPlan {
   std::string title;
   Safety safety = Safety::unsafe;
   std::vector<Change> changes;
+  std::size_t row = 0;  // of Case::fixes
 };
 
 struct Finding {

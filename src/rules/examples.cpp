@@ -10,6 +10,7 @@
 #include "facts/config.h"
 #include "frontend/overrides/argparse.h"
 #include "frontend/overrides/hydra.h"
+#include "frontend/overrides/hydra_grammar.h"
 #include "rules/engine.h"
 #include "rules/literal.h"
 #include "rules/mutate.h"
@@ -177,7 +178,7 @@ class Bench {
 
   // What is wrong with the fixes that a failing example is offered: each must make it hold. Empty:
   // nothing, or there is none.
-  std::string fault_of_fixes(std::size_t index) {
+  std::string fault_of_fixes(std::size_t index, Programs* all) {
     const Example& example = examples()[index];
     const Config& config = configurations_[index];
     const Program* program = program_for(example);
@@ -188,12 +189,32 @@ class Bench {
         continue;
       }
       for (const FixPlan& plan : finding.plans) {
-        if (plan.safety != Safety::display && still_fails(*program, config, finding, plan)) {
+        offered_.insert({finding.check->id, plan.row});
+        if (plan.safety == Safety::display) {
+          continue;
+        }
+        Config after;
+        try {
+          after = fixed(example, config, plan);
+        } catch (const Error& error) {
+          fault = fmt::format("the fix `{}` cannot be composed: {}", plan.title, error.what());
+          continue;
+        }
+        if (still_fails(*program, after, finding)) {
           fault = fmt::format("after the fix `{}` it fails as before", plan.title);
+        } else if (const std::string other =
+                       all ? new_errors(*all, *program->schema, config, after) : "";
+                   !other.empty()) {
+          fault = fmt::format("the fix `{}` brings {}", plan.title, other);
         }
       }
     }
     return fault;
+  }
+
+  // Whether a failing example that was looked at was offered this fix of a case.
+  bool was_offered(Text case_id, std::size_t row) const {
+    return offered_.contains({case_id, row});
   }
 
   // The outcomes of all examples with other conditions in the place of a case's own.
@@ -247,8 +268,45 @@ class Bench {
     return worst;
   }
 
-  bool still_fails(const Program& program, Config config, const Finding& finding,
-                   const FixPlan& plan) const {
+  // verl: the overrides with the changes among them, composed anew.
+  static Example overridden(Example example, const FixPlan& plan, Pool& pool) {
+    const auto bare = [](std::string_view word) {
+      word.remove_prefix(std::min(word.find_first_not_of("+~"), word.size()));
+      return word.substr(0, word.find('='));
+    };
+    const Schema* schema = Schema::get("verl", example.version);
+    for (const Change& change : plan.changes) {
+      if (change.key.starts_with("env.")) {
+        const std::string_view name = std::string_view(change.key).substr(4);
+        std::erase_if(example.env, [&](const Pair& pair) { return pair.key == name; });
+        if (!change.remove) {
+          example.env.push_back({pool.keep(std::string(name)), pool.keep(literal(change.value))});
+        }
+        continue;
+      }
+      bool forced = !(schema && schema->find(change.key));  // a ++ that was there stays
+      std::erase_if(example.argv, [&](std::string_view word) {
+        const bool same = bare(word) == change.key;
+        forced = forced || (same && word.starts_with("+"));
+        return same;
+      });
+      if (!change.remove) {
+        example.argv.push_back(
+            pool.keep((forced ? "++" : "") + change.key + "=" + override_text(change.value)));
+      }
+    }
+    if (example.argv.empty()) {
+      example.argv.push_back("--config-name=ppo_trainer");  // the tree without overrides
+    }
+    return example;
+  }
+
+  // The configuration after a fix.
+  Config fixed(const Example& example, Config config, const FixPlan& plan) const {
+    if (example.framework == "verl" && !example.argv.empty()) {
+      Pool pool;
+      return configuration(overridden(example, plan, pool), source_);
+    }
     for (const Change& change : plan.changes) {
       if (change.remove) {
         config.remove(change.key);
@@ -261,11 +319,38 @@ class Bench {
             {dtype ? Value(text->substr(6)) : change.value, Origin::set, {&source_, 0, 0}, {}, ""});
       }
     }
+    return config;
+  }
+
+  bool still_fails(const Program& program, const Config& config, const Finding& finding) const {
     const World world = config.closed ? World::closed : World::open;
-    const Run again = run(program, std::move(config), world);
+    const Run again = run(program, config, world);
     return std::any_of(again.findings.begin(), again.findings.end(), [&](const Finding& other) {
       return other.check == finding.check && other.diagnostic.verdict == Verdict::violation;
     });
+  }
+
+  // The errors that all rules together find after a fix and did not find before it.
+  std::string new_errors(Programs& all, const Schema& schema, const Config& before,
+                         const Config& after) const {
+    const auto errors = [&](const Config& config) {
+      const Program& program = all.of(schema);
+      std::set<std::string> out;
+      for (const Finding& finding :
+           run(program, config, config.closed ? World::closed : World::open).findings) {
+        const Diagnostic& d = finding.diagnostic;
+        if (d.severity == Severity::error && d.verdict == Verdict::violation) {
+          out.insert(fmt::format("{} ({})", d.code, d.key.path));
+        }
+      }
+      return out;
+    };
+    const std::set<std::string> old = errors(before), now = errors(after);
+    std::string text;
+    for (const std::string& error : now) {
+      text += old.contains(error) ? "" : (text.empty() ? "" : ", ") + error;
+    }
+    return text;
   }
 
   Program* program_for(const Example& example) {
@@ -285,6 +370,7 @@ class Bench {
   Source source_{"<example>", ""};
   std::map<const Schema*, Program> programs_;
   std::vector<Config> configurations_;  // of the examples
+  std::set<std::pair<Text, std::size_t>> offered_;
 };
 
 bool is_for(const Example& example, const Case& check) {
@@ -348,9 +434,45 @@ bool can_be_unknown(Bench& bench, const Case& check) {
   });
 }
 
+bool has_fix(const Rule& rule) {
+  return std::any_of(rule.cases.begin(), rule.cases.end(),
+                     [](const Case& check) { return !check.fixes.empty(); });
+}
+
+// A rule has a fix, or says why it has none; each fix is offered in some failing example.
+void add_fix_demands(Bench& bench, std::vector<ExampleResult>& out) {
+  const Rule& rule = bench.rule();
+  if (!has_fix(rule)) {
+    out.push_back(
+        {fmt::format("{}/fixes", rule.id), !rule.no_fix.empty(),
+         rule.no_fix.empty() ? "neither `fixes` nor `no_fix`: it must have one of them" : "",
+         false});
+    return;
+  }
+  for (const Copies& copies : bench.cases()) {
+    const Case& first = rule.cases[copies.front()];
+    for (std::size_t row = 0; row < first.fixes.size(); ++row) {
+      const bool offered = bench.was_offered(first.id, row);
+      out.push_back(
+          {fmt::format("{}/{}/offered {}", rule.id, first.id, row + 1), offered,
+           offered ? ""
+                   : fmt::format("`{}` is offered in no failing example", first.fixes[row].title),
+           false});
+    }
+  }
+}
+
 }  // namespace
 
-std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) {
+const Program& Programs::of(const Schema& schema) {
+  const auto [it, fresh] = programs_.try_emplace(&schema);
+  if (fresh) {
+    it->second = make_program(rules_, schema);
+  }
+  return it->second;
+}
+
+std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule, Programs* all) {
   std::vector<ExampleResult> out;
   Bench bench(rules, rule);
   for (std::size_t i = 0; i < bench.examples().size(); ++i) {
@@ -362,11 +484,12 @@ std::vector<ExampleResult> run_examples(const RuleSet& rules, const Rule& rule) 
       result.problem = fmt::format("expected {}, got {} ({})", example.expect, got, rule.name);
     }
     out.push_back(std::move(result));
-    if (example.expect == "fail" && out.back().passed && !rule.fixes.empty()) {
-      const std::string fault = bench.fault_of_fixes(i);
+    if (example.expect == "fail" && out.back().passed && has_fix(rule)) {
+      const std::string fault = bench.fault_of_fixes(i, all);
       out.push_back({fmt::format("{}/{}/fix", rule.id, example.id), fault.empty(), fault, false});
     }
   }
+  add_fix_demands(bench, out);
   for (const Copies& copies : bench.cases()) {
     const Case& check = bench.rule().cases[copies.front()];
     const auto has = [&](Text expect) {

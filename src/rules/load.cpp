@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <deque>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -34,10 +36,19 @@ class Loader {
       }
     }
     walk(folder, true);
+    drop_repeated(out_.faults);
     return std::move(out_);
   }
 
  private:
+  // What several cases share is read once for each.
+  static void drop_repeated(std::vector<Fault>& faults) {
+    std::set<std::pair<Location, std::string>> told;
+    std::erase_if(faults, [&](const Fault& fault) {
+      return !told.emplace(fault.where, fault.message).second;
+    });
+  }
+
   void walk(const std::string& folder, bool top) {
     out_.files.push_back(folder);
     for (const std::string& name : disk_.list(folder)) {
@@ -145,11 +156,15 @@ class Loader {
     Label primary;
     labels(fields, primary, rule.related);
     const yaml::Node* let = fields.child("let");
+    const yaml::Node* fixes = fields.child("fixes");
+    if (fixes && fixes->items().empty()) {
+      fields.fault(*fixes, "expected a list of fixes");
+    }
     const yaml::Node* cases = fields.required("cases");
     for (const yaml::Node* node : cases ? cases->items() : std::vector<const yaml::Node*>()) {
-      add_cases(*node, rule, let, primary);
+      add_cases(*node, rule, let, fixes, primary);
     }
-    rule.fixes = parts.fixes(fields.child("fixes"), rule);
+    rule.no_fix = no_fix(fields, fixes, rule);
     rule.examples = parts.examples(fields.child("examples"));
     check_identity(rule, root);
     auto& all = out_.rules.rules;
@@ -159,8 +174,66 @@ class Loader {
     all.push_back(std::move(rule));
   }
 
+  // Of the rule's fixes those that are for the case of this name.
+  static std::vector<const yaml::Node*> fixes_of(const yaml::Node* fixes, std::string_view id) {
+    std::vector<const yaml::Node*> out;
+    for (const yaml::Node* fix : fixes ? fixes->items() : std::vector<const yaml::Node*>()) {
+      const yaml::Node* only = fix->is_mapping() ? fix->find("only") : nullptr;
+      bool meant = !only || only->scalar() == id;
+      for (const yaml::Node* each : only ? only->items() : std::vector<const yaml::Node*>()) {
+        meant = meant || each->scalar() == id;
+      }
+      if (meant) {
+        out.push_back(fix);
+      }
+    }
+    return out;
+  }
+
+  // What a fix sets, as texts that may speak of a program's names.
+  static void add_targets(const yaml::Node& fix, std::vector<std::string_view>& texts) {
+    const yaml::Node* edit = fix.is_mapping() ? fix.find("edit") : nullptr;
+    const yaml::Node* set = edit && edit->is_mapping() ? edit->find("set") : nullptr;
+    for (const yaml::Pair& pair : set ? set->entries() : std::vector<yaml::Pair>()) {
+      texts.push_back(pair.key->scalar());
+    }
+  }
+
+  // Every fix must be for some case; a rule without any may say why.
+  Text no_fix(Fields& fields, const yaml::Node* fixes, const Rule& rule) {
+    for (const yaml::Node* fix : fixes ? fixes->items() : std::vector<const yaml::Node*>()) {
+      Fields row(*fix, "a fix", pool_, out_.faults);
+      for (const std::string_view name : {"title", "edit", "safety"}) {
+        row.child(name);  // read with each case
+      }
+      for (const Text id : row.texts("only")) {
+        if (std::none_of(rule.cases.begin(), rule.cases.end(),
+                         [&](const Case& check) { return check.id == id; })) {
+          row.fault(*fix, fmt::format("no case is called `{}`", id));
+        }
+      }
+    }
+    const yaml::Node* reason = fields.child("no_fix");
+    if (!reason) {
+      return {};
+    }
+    if (fixes) {
+      fields.fault(*reason, "a rule has `fixes` or `no_fix`, not both");
+    }
+    std::string words;
+    for (const NoFixReason& each : no_fix_reasons()) {
+      if (reason->scalar() == each.word) {
+        return each.word;
+      }
+      words += (words.empty() ? "" : ", ") + std::string(each.word);
+    }
+    fields.fault(*reason,
+                 fmt::format("`no_fix` must be one of {}; got `{}`", words, reason->scalar()));
+    return {};
+  }
+
   void add_cases(const yaml::Node& node, Rule& rule, const yaml::Node* rule_let,
-                 const Label& primary) {
+                 const yaml::Node* rule_fixes, const Label& primary) {
     Fields fields(node, "a case", pool_, out_.faults);
     Case base;
     base.id = fields.required_text("id");
@@ -188,21 +261,28 @@ class Loader {
     }
     const yaml::Node *let = fields.child("let"), *when = fields.child("when"),
                      *require = fields.required("require");
+    const std::vector<const yaml::Node*> fixes = fixes_of(rule_fixes, base.id);
+    std::vector<const yaml::Node*> speaking = {when, require};
+    speaking.insert(speaking.end(), fixes.begin(), fixes.end());
     for (const Scopes& scope : parts.scopes(fields.child("bind"))) {
       Case bound = base;
       bound.scope = scope.name;
       parts.scope(scope);
       std::vector<std::string_view> texts = {rule.message, rule.help, bound.message, bound.help,
                                              bound.note};
+      for (const yaml::Node* fix : fixes) {
+        add_targets(*fix, texts);
+      }
       for (const Label* label : labels_of(bound, rule)) {
         texts.insert(texts.end(), label->at.begin(), label->at.end());
         texts.push_back(label->text);
       }
-      bound.lets = parts.lets(rule_let, let, {when, require}, texts);
+      bound.lets = parts.lets(rule_let, let, speaking, texts);
       bound.when = parts.when(when, bound.lets);
       bound.require = require ? parts.expr(*require, bound.lets) : Expr{};
       bound.primary = parts.bind(bound.primary);
       bound.written = parts.bind(bound.written);
+      bound.fixes = parts.fixes(fixes, bound);
       bind_texts(parts, rule, bound);
       parts.check_template(node, bound.message.empty() ? rule.message : bound.message, bound.lets);
       parts.check_template(node, bound.help.empty() ? rule.help : bound.help, bound.lets);

@@ -10,6 +10,7 @@
 #include "frontend/yaml/scalar.h"
 #include "rules/literal.h"
 #include "rules/render.h"
+#include "schema/schema.h"
 
 namespace shardlint::rules {
 
@@ -205,36 +206,72 @@ std::vector<EvidenceRow> Parts::evidence(Fields& fields) {
   return out;
 }
 
-std::vector<FixRow> Parts::fixes(const yaml::Node* node, const Rule& rule) {
-  std::vector<FixRow> out;
-  if (!node) {
-    return out;
+namespace {
+
+// A key that some version of the framework has, or an environment variable.
+bool is_key(std::string_view framework, std::string_view key) {
+  const auto versions = Schema::versions(framework);
+  return key.starts_with("env.") ||
+         std::any_of(versions.begin(), versions.end(), [&](std::string_view version) {
+           return Schema::get(framework, version)->find(key);
+         });
+}
+
+}  // namespace
+
+FixEdit Parts::edit(const yaml::Node& at, Text key, Expr value, const Case& check) {
+  const auto let = std::find_if(check.lets.begin(), check.lets.end(),
+                                [&](const Let& each) { return each.name == key; });
+  const Text bound = bind(key);
+  if (let != check.lets.end() && let->value.root().op != Op::key) {
+    faults_.push_back(
+        {locate(at.span), fmt::format("`{}` names an expression, which nothing can set", key)});
+  } else if (let == check.lets.end() && !reads(check, bound) && !is_key(check.framework, bound)) {
+    const std::string meant = bound == key ? "" : fmt::format(" (`{}`)", bound);
+    faults_.push_back({locate(at.span), fmt::format("`{}`{} is no key of {} and no name of case {}",
+                                                    key, meant, check.framework, check.id)});
   }
-  const std::vector<Let> none;
-  const std::vector<Let>& lets = rule.cases.empty() ? none : rule.cases.front().lets;
-  for (const yaml::Node* item : node->items()) {
-    Fields fields(*item, "a fix", pool_, faults_);
-    FixRow row;
-    row.title = fields.required_text("title");
-    row.only = fields.text("only");
-    if (const yaml::Node* edit = fields.required("edit")) {
-      Fields edits(*edit, "an edit", pool_, faults_);
-      if (const yaml::Node* set = edits.child("set")) {
-        row.edits = sets(*set, lets);
-      }
-      for (const Text key : edits.texts("remove")) {
-        row.edits.push_back({key, {}});
+  return {bound, value};
+}
+
+FixRow Parts::fix(Fields& fields, const Case& check) {
+  FixRow row;
+  const Text title = fields.required_text("title");
+  row.title = bind_template(title);
+  check_template(fields.node(), row.title, check.lets);
+  if (const yaml::Node* edit_node = fields.required("edit")) {
+    Fields edits(*edit_node, "an edit", pool_, faults_);
+    if (const yaml::Node* set = edits.child("set")) {
+      for (const yaml::Pair& pair : set->entries()) {
+        const Text key = scalar_text(*pair.key, pool_, faults_);
+        row.edits.push_back(edit(*pair.key, key, expr(*pair.value, check.lets), check));
       }
     }
-    if (const yaml::Node* safety = fields.child("safety"); safety && safety->is_mapping()) {
-      Fields rows(*safety, "safety", pool_, faults_);
-      row.safe = expr(*rows.required("safe"), lets);
-      row.otherwise = static_cast<Safety>(rows.choice("else", {"safe", "unsafe", "display"}, 1));
-    } else {
-      row.otherwise =
-          static_cast<Safety>(fields.choice("safety", {"safe", "unsafe", "display"}, 1));
+    for (const Text key : edits.texts("remove")) {
+      row.edits.push_back(edit(*edit_node, key, {}, check));
     }
-    out.push_back(std::move(row));
+    if (row.edits.empty()) {
+      edits.fault(*edit_node, "expected `set` with keys and their values, or `remove` with keys");
+    }
+  }
+  if (const yaml::Node* safety = fields.child("safety"); safety && safety->is_mapping()) {
+    Fields rows(*safety, "safety", pool_, faults_);
+    if (const yaml::Node* safe = rows.required("safe")) {
+      row.safe = expr(*safe, check.lets);
+    }
+    row.otherwise = static_cast<Safety>(rows.choice("else", {"safe", "unsafe", "display"}, 1));
+  } else {
+    row.otherwise = static_cast<Safety>(fields.choice("safety", {"safe", "unsafe", "display"}, 1));
+  }
+  return row;
+}
+
+std::vector<FixRow> Parts::fixes(const std::vector<const yaml::Node*>& nodes, const Case& check) {
+  std::vector<FixRow> out;
+  for (const yaml::Node* node : nodes) {
+    Fields fields(*node, "a fix", pool_, faults_);
+    fields.child("only");
+    out.push_back(fix(fields, check));
   }
   return out;
 }

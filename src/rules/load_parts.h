@@ -45,7 +45,8 @@ class Parts {
   Expr expr(const yaml::Node& node, const std::vector<Let>& lets);
   std::vector<FixEdit> sets(const yaml::Node& node, const std::vector<Let>& lets);
   std::vector<EvidenceRow> evidence(Fields& fields);
-  std::vector<FixRow> fixes(const yaml::Node* node, const Rule& rule);
+  // With the scope's own keys; a target that is neither a name of the case nor a key is a fault.
+  std::vector<FixRow> fixes(const std::vector<const yaml::Node*>& nodes, const Case& check);
   std::vector<Example> examples(const yaml::Node* node);
 
   // Letters of the scope replaced in names that labels point at.
@@ -56,6 +57,8 @@ class Parts {
   void check_template(const yaml::Node& at, Text text, const std::vector<Let>& lets);
 
  private:
+  FixRow fix(Fields& fields, const Case& check);
+  FixEdit edit(const yaml::Node& at, Text key, Expr value, const Case& check);
   Example example(const yaml::Node& node);
   void flatten(const yaml::Node& node, const std::string& prefix, std::vector<Pair>& out);
   Expr parse(const yaml::Node& at, std::string_view text, const std::vector<Let>& lets);

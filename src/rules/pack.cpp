@@ -11,7 +11,7 @@
 namespace shardlint::rules {
 namespace {
 
-constexpr std::string_view magic = "shardlint-rules-2";
+constexpr std::string_view magic = "shardlint-rules-3";
 constexpr int compression_level = 12;
 
 // Writer and Reader share one description of every structure (`fields` below), so that the two
@@ -156,17 +156,17 @@ void fields(A& a, Position& x) {
   all(a, x.stage, x.place);
 }
 template <typename A>
-void fields(A& a, Case& x) {
-  all(a, x.id, x.framework, x.versions, x.scope, x.position, x.lets, x.when, x.require, x.written,
-      x.severity, x.message, x.help, x.note, x.primary, x.evidence, x.covers);
-}
-template <typename A>
 void fields(A& a, FixEdit& x) {
   all(a, x.target, x.value);
 }
 template <typename A>
 void fields(A& a, FixRow& x) {
-  all(a, x.title, x.only, x.edits, x.safe, x.otherwise);
+  all(a, x.title, x.edits, x.safe, x.otherwise);
+}
+template <typename A>
+void fields(A& a, Case& x) {
+  all(a, x.id, x.framework, x.versions, x.scope, x.position, x.lets, x.when, x.require, x.written,
+      x.severity, x.message, x.help, x.note, x.primary, x.fixes, x.evidence, x.covers);
 }
 template <typename A>
 void fields(A& a, Pair& x) {
@@ -180,7 +180,7 @@ void fields(A& a, Example& x) {
 template <typename A>
 void fields(A& a, Rule& x) {
   all(a, x.id, x.name, x.status, x.since, x.category, x.summary, x.rationale, x.message, x.help,
-      x.file, x.severity, x.tags, x.aliases, x.runtime_errors, x.cases, x.related, x.fixes);
+      x.file, x.severity, x.no_fix, x.tags, x.aliases, x.runtime_errors, x.cases, x.related);
 }
 template <typename A>
 void fields(A& a, Rewrite& x) {

@@ -171,13 +171,13 @@ void add_key(Diagnostic& d, std::string_view key, State& state) {
                                         : "default";
 }
 
-std::vector<FixPlan> make_plans(const Rule& rule, const Case& check, State& state) {
+std::vector<FixPlan> make_plans(const Case& check, State& state) {
   std::vector<FixPlan> plans;
-  for (const FixRow& row : rule.fixes) {
-    if (!row.only.empty() && row.only != check.id) {
-      continue;
-    }
-    FixPlan plan{fill(row.title, state), row.otherwise, {}};
+  for (const FixRow& row : check.fixes) {
+    FixPlan plan{fill(row.title, state),
+                 row.otherwise,
+                 {},
+                 static_cast<std::size_t>(&row - check.fixes.data())};
     if (!row.safe.empty()) {
       const Value safe = evaluate(row.safe, state);
       plan.safety = !safe.is_unknown() && truthy(safe) ? Safety::safe : row.otherwise;
@@ -189,9 +189,13 @@ std::vector<FixPlan> make_plans(const Rule& rule, const Case& check, State& stat
                     edit.value.empty()};
       usable = usable && !change.value.is_unknown() &&
                (change.remove || state.schema().find(key) || key.starts_with("env.") ||
-                state.config().find(key));
-      if (!state.is_written(key) && (change.remove || state.key(key) == change.value)) {
-        continue;  // so it is without being written
+                state.config().find(key) || reads(check, key));
+      // So it is without being written. A value of a composed tree may come from a key that the
+      // same fix changes.
+      const bool follows = check.framework == "verl" && row.edits.size() > 1;
+      if (!state.is_written(key) &&
+          (change.remove || (!follows && state.key(key).text() == change.value.text()))) {
+        continue;
       }
       plan.changes.push_back(std::move(change));
     }
@@ -320,7 +324,7 @@ Finding make_finding(const Rule& rule, const Case& check, State& state, bool und
     d.evidence.push_back({std::string(row.repo), std::string(row.commit), std::string(row.path),
                           std::string(row.lines), std::string(row.kind)});
   }
-  finding.plans = make_plans(rule, check, state);
+  finding.plans = make_plans(check, state);
   return finding;
 }
 

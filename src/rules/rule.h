@@ -36,6 +36,19 @@ struct Position {
   std::vector<double> place;  // lexicographic, declared; evidence lines do not define it
 };
 
+// A change to a configuration, in keys; the front ends know how to write it.
+struct FixEdit {
+  Text target;  // let name or key
+  Expr value;   // empty: the key is removed
+};
+
+struct FixRow {
+  Text title;  // template
+  std::vector<FixEdit> edits;
+  Expr safe;  // when this is true the fix is safe
+  Safety otherwise = Safety::unsafe;
+};
+
 struct Case {
   Text id, framework, versions;  // versions: a PEP 440 range
   Text scope;                    // verl: the role this instance is bound to; empty elsewhere
@@ -46,22 +59,9 @@ struct Case {
   Severity severity = Severity::error;
   Text message, help, note;  // templates; empty: the rule's
   Label primary;
+  std::vector<FixRow> fixes;  // those of the rule that are for it, with its role's own keys
   std::vector<EvidenceRow> evidence;
   std::vector<Text> covers;  // ids of the constraint catalogue
-};
-
-// A change to a configuration, in keys; the front ends know how to write it.
-struct FixEdit {
-  Text target;  // let name or key
-  Expr value;   // empty: the key is removed
-};
-
-struct FixRow {
-  Text title;  // template
-  Text only;   // id of the only case it is for; empty: all
-  std::vector<FixEdit> edits;
-  Expr safe;  // when this is true the fix is safe
-  Safety otherwise = Safety::unsafe;
 };
 
 struct Pair {
@@ -80,12 +80,15 @@ struct Example {
 struct Rule {
   Text id, name, status, since, category, summary, rationale, message, help, file;
   Severity severity = Severity::error;
+  Text no_fix;  // why there is none, a word of `no_fix_reasons`; empty: some case has one
   std::vector<Text> tags, aliases, runtime_errors;
   std::vector<Case> cases;
   std::vector<Label> related;
-  std::vector<FixRow> fixes;
   std::vector<Example> examples;
 };
+
+// Whether a case's conditions or names read the key.
+bool reads(const Case& check, std::string_view key);
 
 // What upstream changes, or works out, between its checks.
 struct Rewrite {
@@ -103,6 +106,12 @@ struct Stages {
   Text framework;
   std::vector<Text> names;  // in the order in which the program passes through them
 };
+
+// Why a rule has no fix: the word that a rule file has, and what it says.
+struct NoFixReason {
+  Text word, text;
+};
+std::span<const NoFixReason> no_fix_reasons();
 
 // Everything that was loaded. Codes and names are unique.
 struct RuleSet {

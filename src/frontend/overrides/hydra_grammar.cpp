@@ -464,4 +464,37 @@ Override parse_override(const Word& word) {
   return out;
 }
 
+std::string override_text(const Value& value) {
+  if (const bool* flag = value.if_bool()) {
+    return *flag ? "True" : "False";
+  }
+  if (const List* items = value.if_list()) {
+    std::string out;
+    for (const Value& item : *items) {
+      out += (out.empty() ? "" : ",") + override_text(item);
+    }
+    return "[" + out + "]";
+  }
+  if (const Map* entries = value.if_map()) {
+    std::string out;
+    for (const auto& [key, item] : *entries) {
+      out += (out.empty() ? "" : ",") + key + ":" + override_text(item);
+    }
+    return "{" + out + "}";
+  }
+  const std::string* text = value.if_string();
+  if (!text) {
+    return value.text();
+  }
+  const OverrideValue plain = parse_override_value(literal_word(*text));
+  if (!text->empty() && plain.error.empty() && !plain.sweep && plain.value == value) {
+    return *text;
+  }
+  std::string quoted;
+  for (const char c : *text) {
+    quoted += (c == '"' || c == '\\' ? "\\" : "") + std::string(1, c);
+  }
+  return '"' + quoted + '"';
+}
+
 }  // namespace shardlint

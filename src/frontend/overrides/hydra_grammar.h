@@ -35,4 +35,8 @@ struct OverrideValue {
 };
 OverrideValue parse_override_value(const Word& word);
 
+// A value as an override has it, which the grammar reads back as the same: True, null, [1,2],
+// plain text where it can stand without quotes.
+std::string override_text(const Value& value);
+
 }  // namespace shardlint

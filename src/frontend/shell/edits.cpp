@@ -164,7 +164,21 @@ Edits take_out(const Group& group) {
       out.end = last.end + 1;
       return replace(out, "");
     }
-    return {};  // the end of a command: the line before would then go on to nowhere
+    // The end of a command: the line before then goes on to nowhere, so its backslash goes too.
+    std::uint32_t end = first.begin - 1;
+    const std::string_view text = source.text();
+    while (end > 0 && (blank(text[end - 1]) || text[end - 1] == '\r')) {
+      --end;
+    }
+    if (!more_lines || end == 0 || text[end - 1] != '\\') {
+      return {};
+    }
+    --end;
+    while (end > 0 && blank(text[end - 1])) {
+      --end;
+    }
+    out.begin = end;
+    return replace(out, "");
   }
   while (out.begin > first.begin && blank(source.text()[out.begin - 1])) {
     --out.begin;
@@ -307,6 +321,24 @@ Edits set_flag(const Launch& launch, std::string_view flag, std::optional<std::s
     return {};  // no value there, or several
   }
   return replace_value(launch.arguments[found.at + 1], *value);
+}
+
+Edits set_values(const Launch& launch, std::string_view flag,
+                 const std::vector<std::string>& values) {
+  std::string text(flag);
+  for (const std::string& value : values) {
+    const auto word = as_word(value, false);
+    if (!word) {
+      return {};
+    }
+    text += " " + *word;
+  }
+  const Found found = find_flag(launch, flag);
+  if (found.at == std::string::npos) {
+    return add_beside(launch, flag, text, false);
+  }
+  const Group group = group_of(launch.arguments, found.at, group_end(launch.arguments, found.at));
+  return group.certain && !found.joined ? replace(group.span, text) : Edits{};
 }
 
 Edits remove_flag(const Launch& launch, std::string_view flag) {

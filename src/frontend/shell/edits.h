@@ -16,6 +16,10 @@ using Edits = std::vector<Edit>;
 // Replaces the value of `--flag value` or `--flag=value`, the last one that is given, or adds
 // `--flag value` beside its nearest relative. Without a value: a switch.
 Edits set_flag(const Launch& launch, std::string_view flag, std::optional<std::string> value);
+// A flag with several words behind it (`nargs`): all of them are replaced, one by one where there
+// are as many as before.
+Edits set_values(const Launch& launch, std::string_view flag,
+                 const std::vector<std::string>& values);
 Edits remove_flag(const Launch& launch, std::string_view flag);
 
 // `key` as the script has it or is to have it, a leading + or ++ included.
