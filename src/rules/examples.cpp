@@ -334,21 +334,20 @@ class Bench {
   std::string new_errors(Programs& all, const Schema& schema, const Config& before,
                          const Config& after) const {
     const auto errors = [&](const Config& config) {
-      const Program& program = all.of(schema);
-      std::set<std::string> out;
+      std::set<std::pair<std::string, std::string>> out;  // code and role
       for (const Finding& finding :
-           run(program, config, config.closed ? World::closed : World::open).findings) {
+           run(all.of(schema), config, config.closed ? World::closed : World::open).findings) {
         const Diagnostic& d = finding.diagnostic;
         if (d.severity == Severity::error && d.verdict == Verdict::violation) {
-          out.insert(fmt::format("{} ({})", d.code, d.key.path));
+          out.emplace(d.code, d.instance);
         }
       }
       return out;
     };
-    const std::set<std::string> old = errors(before), now = errors(after);
+    const auto old = errors(before);
     std::string text;
-    for (const std::string& error : now) {
-      text += old.contains(error) ? "" : (text.empty() ? "" : ", ") + error;
+    for (const auto& error : errors(after)) {
+      text += old.contains(error) ? "" : (text.empty() ? "" : ", ") + error.first;
     }
     return text;
   }
