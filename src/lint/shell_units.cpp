@@ -12,6 +12,7 @@
 #include "frontend/shell/findings.h"
 #include "frontend/shell/launcher.h"
 #include "frontend/shell/shell.h"
+#include "frontend/yaml/write.h"
 #include "lint/make_unit.h"
 #include "lint/overlay.h"
 #include "lint/own_files.h"
@@ -79,7 +80,26 @@ bool sets_itself(const Launch& launch, std::string_view key) {
   });
 }
 
-Edits edit_launch(const Launch& launch, const std::string& version,
+// A value that stands in a YAML file which the launch composes is changed there: a plain scalar on
+// one line, by another scalar.
+Edits edit_composed_file(const Config& config, const rules::Change& change) {
+  const Entry* entry = config.find(change.key);
+  const Step* step = entry ? entry->written() : nullptr;
+  const Span at = step ? step->value_span : Span{};
+  if (!at || at.begin == at.end || change.remove || change.value.if_list() ||
+      change.value.if_map() || change.value.is_unknown()) {
+    return {};
+  }
+  const std::string& name = at.source->name();
+  const std::string_view old = at.text();
+  if (!(name.ends_with(".yaml") || name.ends_with(".yml")) ||
+      old.find_first_of("\n\"'[]{}&*|>$") != std::string_view::npos) {
+    return {};
+  }
+  return {Edit{locate(at), yaml::write_value(change.value, yaml::Mode::omegaconf)}};
+}
+
+Edits edit_launch(const Launch& launch, const Config& config, const std::string& version,
                   std::span<const rules::Change> changes) {
   Edits out;
   const Schema* schema = Schema::get(launch.framework, version);
@@ -95,7 +115,7 @@ Edits edit_launch(const Launch& launch, const std::string& version,
                  : shell::set_environment(launch, name, change.value.text());
     } else if (launch.framework == "megatron-lm") {
       made = schema ? edit_flag(launch, *schema, change) : Edits{};
-    } else {
+    } else if (made = edit_composed_file(config, change); made.empty()) {
       made = edit_override(launch, schema, change);
     }
     if (made.empty()) {
@@ -263,8 +283,9 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& be
   }
   out.units.back().passed_on = launch.passed_on;
   auto kept = std::make_shared<const Launch>(launch);
-  out.units.back().edit = [kept, version](const Config&, std::span<const rules::Change> changes) {
-    return edit_launch(*kept, version, changes);
+  out.units.back().edit = [kept, version](const Config& config,
+                                          std::span<const rules::Change> changes) {
+    return edit_launch(*kept, config, version, changes);
   };
 }
 
