@@ -118,6 +118,50 @@ def partners():
         assert done.returncode != 0 and 'MFS101' in told and 'launch.sh:3' in told, told
 
 
+BASE_RECIPE = '''from megatron.bridge.recipes.llama import llama32_1b_pretrain_config
+
+
+def base_config():
+    cfg = llama32_1b_pretrain_config()
+    cfg.dist.use_megatron_fsdp = True
+    cfg.ddp.use_megatron_fsdp = True
+    cfg.checkpoint.ckpt_format = "fsdp_dtensor"
+    cfg.checkpoint.save = "/ckpt"
+    return cfg
+'''
+RECIPE = '''from megatron.bridge.training.config import ConfigContainer
+
+from base import base_config
+
+
+def mine_config() -> ConfigContainer:
+    cfg = base_config()
+    cfg.ddp.megatron_fsdp_version = VERSION
+    return cfg
+'''
+
+
+def recipe_partner():
+    """Only one recipe is staged; the one that it builds on, untouched, is read from disk: together
+    they are refused, and each alone is not."""
+    with tempfile.TemporaryDirectory() as scratch:
+        repository = Repository(scratch)
+        repository.write('base.py', BASE_RECIPE)
+        repository.write('shardlint.toml', 'output-format = "concise"\nselect = ["CKP146"]\n')
+        done = repository.commit('mine.py', RECIPE.replace('VERSION', '1'))
+        assert done.returncode == 0, done.stdout + done.stderr
+        done = repository.commit('mine.py', RECIPE.replace('VERSION', '2'))
+        told = done.stdout + done.stderr
+        assert done.returncode != 0 and 'base.py:9:27: error: CKP146' in told, told
+        assert repository.git('diff --cached --name-only').stdout.split() == ['mine.py']
+        # As pre-commit runs it, on the staged file alone, the fix is written there.
+        repository.run(str(binary), 'check', '--fix', '--unsafe-fixes', 'mine.py')
+        assert (repository.folder / 'base.py').read_text() == BASE_RECIPE
+        repository.git('add .')
+        done = repository.git('commit -m fixed', check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def leaves_excluded(repository):
     done = repository.commit('generated/conf.yaml', BAD)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -134,6 +178,7 @@ tap.run([
     ('a staged mistake blocks the commit with the finding', lambda: with_repository(blocks)),
     ('a sound configuration is committed', lambda: with_repository(passes)),
     ('a staged script reads its untouched partner from disk', partners),
+    ('a staged recipe reads the untouched one that it builds on', recipe_partner),
     ('the hook that builds itself from a clone', builds_itself),
     ('an excluded file is left alone though it is staged', lambda: with_repository(leaves_excluded)),
 ])

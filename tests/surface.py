@@ -239,6 +239,74 @@ def action_steps():
             assert '### shardlint' in pathlib.Path(folder, 'summary.md').read_text()
 
 
+# A source tree that pip builds without a network: its backend packs the program that was built here.
+BACKEND = """
+import base64, hashlib, pathlib, zipfile
+
+def build_wheel(folder, settings=None, metadata=None):
+    name = 'shardlint-0.1.0-py3-none-any.whl'
+    info = 'shardlint-0.1.0.dist-info'
+    files = {'shardlint-0.1.0.data/scripts/shardlint': pathlib.Path(BINARY).read_bytes(),
+             f'{info}/METADATA': b'Metadata-Version: 2.1\\nName: shardlint\\nVersion: 0.1.0\\n',
+             f'{info}/WHEEL': b'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n'}
+    record = ''
+    with zipfile.ZipFile(pathlib.Path(folder, name), 'w') as wheel:
+        for path, data in files.items():
+            digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b'=').decode()
+            record += f'{path},sha256={digest},{len(data)}\\n'
+            entry = zipfile.ZipInfo(path)
+            entry.external_attr = 0o100755 << 16  # pip makes of it what may be run
+            wheel.writestr(entry, data)
+        wheel.writestr(f'{info}/RECORD', record + f'{info}/RECORD,,\\n')
+    return name
+"""
+
+
+def action_installs():
+    """The Action where the program is not on PATH: it prepares its checkout, pip installs it, and the
+    next step finds it. A local source tree stands for the checkout."""
+    try:
+        import yaml
+    except ImportError as missing:
+        raise tap.Skip(str(missing))
+    steps = yaml.safe_load((root / 'action.yml').read_text())['runs']['steps']
+    assert re.search(r'^ *setup\)', (root / 'dev').read_text(), re.M), './dev has no `setup`'
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        run(sys.executable, '-m', 'venv', scratch / 'venv')
+        source = scratch / 'checkout'
+        source.mkdir()
+        (source / 'dev').write_text('#!/bin/sh\necho "$@" > "$(dirname "$0")/prepared"\n')
+        (source / 'dev').chmod(0o755)
+        (source / 'pyproject.toml').write_text(
+            '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+            '[project]\nname = "shardlint"\nversion = "0.1.0"\n')
+        (source / 'backend.py').write_text(f'BINARY = {str(binary)!r}\n' + BACKEND)
+        (scratch / 'bad.yaml').write_text(BAD)
+        env = {**{k: v for k, v in os.environ.items() if not k.startswith(('SHARDLINT_', 'PIP_'))},
+               'PATH': f'{scratch}/venv/bin:/usr/bin:/bin', 'PIP_NO_INDEX': '1',
+               'SHARDLINT': 'shardlint', 'SHARDLINT_PATHS': 'bad.yaml', 'SARIF': 'out.sarif',
+               'SHARDLINT_ARGS': f'--rules {RULES} --select TST101', 'SOURCE': str(source),
+               'GITHUB_OUTPUT': f'{folder}/output', 'GITHUB_STEP_SUMMARY': f'{folder}/summary.md'}
+        if shutil.which('shardlint', path=env['PATH']):
+            raise tap.Skip('a shardlint is installed in /usr/bin')
+        for time in ('first', 'again'):
+            run('bash', '-eo', 'pipefail', '-c', steps[0]['run'], cwd=folder, env=env)
+            assert (scratch / 'venv' / 'bin' / 'shardlint').exists()
+            # The second time the program is there: nothing is prepared or installed again.
+            assert (source / 'prepared').exists() == (time == 'first')
+            (source / 'prepared').unlink(missing_ok=True)
+        done = run('bash', '-eo', 'pipefail', '-c', steps[1]['run'], cwd=folder, env=env, check=False)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert '::error title=shardlint (TST101),file=bad.yaml,line=3' in done.stdout, done.stdout
+        assert len(json.loads((scratch / 'out.sarif').read_text())['runs'][0]['results']) == 1
+        # A checkout that cannot be prepared fails the step.
+        (source / 'dev').write_text('#!/bin/sh\nexit 3\n')
+        (scratch / 'venv' / 'bin' / 'shardlint').unlink()
+        assert run('bash', '-eo', 'pipefail', '-c', steps[0]['run'], cwd=folder, env=env,
+                   check=False).returncode == 3
+
+
 def manual():
     page = run(sys.executable, root / 'tools' / 'man.py', binary).stdout
     assert page.startswith('.TH SHARDLINT 1') and '.SS check' in page and '\\-\\-world\\-size' in page
@@ -277,5 +345,6 @@ tap.run([
     ('--add-ignore and the baseline silence what is there', add_ignore_and_baseline),
     ('action.yml is valid to check-jsonschema', action_schema),
     ("the Action's shell steps do what they say", action_steps),
+    ('the Action installs what is not there', action_installs),
     ('the manual page', manual),
 ])
