@@ -191,6 +191,37 @@ TEST_SUITE("launch-units") {
     CHECK(launch.errors().find("DAT114") == std::string::npos);
   }
 
+  TEST_CASE("a copy of the framework beside the script is what it runs") {
+    const std::string mine = ppo + "data.mine=1 +trainer.there=2 trainer.nnodes=3\n";
+    std::map<std::string, std::string> files = {
+        {"job/verl/trainer/main_ppo.py", ""},
+        {"job/verl/version/version", "0.2.0.dev\n"},
+        {"job/verl/trainer/config/ppo_trainer.yaml",
+         "data:\n  mine: 0\ntrainer:\n  nnodes: 1\n  n_gpus_per_node: 8\n"}};
+    const Read fork(mine, files);
+    CHECK(fork.errors() == "");
+    CHECK(fork.key("trainer.nnodes") == "3 at job/run.sh:1");
+    CHECK(fork.file.units.back().version == "0.2.0.dev");
+    CHECK(fork.file.units.back().doubt.find("0.2.0.dev") != std::string::npos);
+    CHECK(Read(mine).errors().starts_with("HYD101:1"));
+    CHECK(Read(ppo + "data.yours=1\n", files).errors() == "HYD101:1");
+    // Named versions are the user's word.
+    Options named;
+    named.targets = {"verl==0.9.0"};
+    CHECK(Read(mine, files, named).errors().starts_with("HYD101:1"));
+
+    const std::string run =
+        "torchrun pretrain_gpt.py --num-layers 2 --mine 1 --lr-decay-style odd\n";
+    const std::map<std::string, std::string> megatron = {
+        {"megatron/core/package_info.py", "MAJOR = 0\nMINOR = 20\nPATCH = 0\nPRE_RELEASE = ''\n"},
+        {"megatron/training/arguments.py",
+         "    group.add_argument('--mine', type=int)\n    choices=['constant', 'odd']\n"}};
+    CHECK(Read(run).errors().find("ARG104") != std::string::npos);
+    CHECK(Read(run, megatron).errors().find("ARG10") == std::string::npos);
+    CHECK(Read("torchrun pretrain_gpt.py --yours 1\n", megatron).errors().find("ARG101") !=
+          std::string::npos);
+  }
+
   TEST_CASE("Megatron-Bridge's launcher") {
     const std::string run = "torchrun scripts/training/run_recipe.py ";
     // A file of overrides comes between the recipe and the words.

@@ -72,6 +72,10 @@ TEST_SUITE("shell") {
          "run|9|2 3|4|3|9 2 3 4|4|x9|2 3|4y"},
         {"array with comments", "A=(\n --a 1 # one\n # --b 2\n --c\n)\nrun \"${A[@]}\"",
          "run|--a|1|--c"},
+        {"joined by IFS",
+         "A=(1 2 3)\nB=$(IFS=', '; echo \"${A[*]}\")\nIFS=:\nrun \"${A[*]}\"\nunset IFS\nrun $B",
+         "run|1:2:3\nrun|1,2,3"},
+        {"cut by IFS", "T=a:b::c\nIFS=:\nrun $T \"$T\"", "run|a|b||c|a:b::c"},
         {"empty array leaves no word", "A=()\nrun \"${A[@]}\" x", "run|x"},
         {"keys", "declare -A M=([k]=v [l]=w)\nM[n]=z\nrun ${M[l]} ${M[n]} \"${!M[@]}\"",
          "run|w|z|k|l|n"},
@@ -199,6 +203,12 @@ TEST_SUITE("shell") {
         {"call", "export N=2\nX=1\nbash job/inner.sh a 'b c'", "run|inner|a|b c|2|?$X..."},
         {"call with a wrapper", "srun -N 2 ./inner.sh \"$@\"", "run|inner|?$@...|?$N...|?$X..."},
         {"absent", "source nowhere.sh\nrun $Q", "run|?$Q..."},
+        {"an array of an absent file", "source nowhere.sh\nrun x \"${A[@]}\"",
+         "run|x|?source nowhere.sh..."},
+        {"added to an array of an absent file", "source $D/x.sh\nA+=(y)\nrun \"${A[@]}\"",
+         "run|?source $D/x.sh...|y"},
+        {"added to a text of an absent file", "source nowhere.sh\nA+=\" y\"\nrun $A",
+         "run|?source nowhere.sh...|y"},
     };
     for (const Row& row : rows) {
       CAPTURE(row.name);

@@ -132,6 +132,9 @@ std::vector<Diagnostic> judge(const Unit& unit, const RuleBook& book, Config* af
     }
     out.push_back(std::move(finding.diagnostic));
   }
+  for (Diagnostic& finding : out) {
+    doubt(finding, unit.doubt);
+  }
   drop_advice_to_others(out, unit.config);
   if (after) {
     *after = std::move(run.config);

@@ -5,8 +5,8 @@
 #include "base/strings.h"
 #include "frontend/yaml/dialect.h"
 #include "frontend/yaml/document.h"
-#include "frontend/yaml/evaluate.h"
 #include "frontend/yaml/flatten.h"
+#include "lint/own_copy.h"
 
 namespace shardlint {
 namespace {
@@ -25,58 +25,19 @@ const Source* read_source(const std::string& path, Sources& sources, const Disk&
   return text ? &sources.add(path, std::move(*text)) : nullptr;
 }
 
-// "# @package _global_" above everything else.
-std::string package_of(std::string_view text) {
-  for (std::string_view line : split(text, '\n')) {
-    line = trim(line);
-    if (line.empty()) {
-      continue;
-    }
-    if (!line.starts_with('#')) {
-      break;
-    }
-    line = trim(line.substr(1));
-    if (line.starts_with("@package ")) {
-      return std::string(trim(line.substr(9)));
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
-// Files by their path in the tree; what is not there is remembered too.
 struct OwnTrees::Store {
-  struct File {
-    std::string path, package;
-    yaml::Document document;
-    TreeFile tree;
-  };
-
-  const TreeFile* find(std::string_view path) {
-    const auto known = files.find(std::string(path));
-    if (known != files.end()) {
-      return known->second ? &known->second->tree : nullptr;
-    }
-    std::unique_ptr<File>& file = files[std::string(path)];
-    for (const std::string& folder : folders) {
-      const std::string name = normal_path(join_path(folder, std::string(path) + ".yaml"));
-      const Source* source = disk->is_file(name) ? read_source(name, *sources, *disk) : nullptr;
-      if (source && (file = read(std::string(path), *source))) {
-        return &file->tree;
-      }
-    }
-    return nullptr;
-  }
+  Store(Sources& sources, const Disk& disk) : files(sources, disk) {}
 
   // Nothing is done to the files of a tree that is built in.
   void place(const TreeFile& tree, HydraNode& body) const {
-    const auto known = files.find(std::string(tree.path));
-    if (known == files.end() || !known->second || &known->second->tree != &tree) {
+    const DiskTree::File* known = files.file(tree);
+    if (!known) {
       return;
     }
     Facts written;
-    const yaml::Node& top = *known->second->document.root();
+    const yaml::Node& top = *known->document.root();
     yaml::flatten({&top, yaml::Mode::omegaconf, false, false}, top, "", written);
     std::map<std::string, const Fact*> by_key;
     for (const Fact& fact : written.facts) {
@@ -98,34 +59,7 @@ struct OwnTrees::Store {
     }
   }
 
-  static std::unique_ptr<File> read(std::string path, const Source& source) {
-    auto file = std::make_unique<File>();
-    file->path = std::move(path);
-    file->package = package_of(source.text());
-    file->document = yaml::read(source);
-    const yaml::Node* top = file->document.root();
-    if (!file->document.ok || !top || !top->is_mapping()) {
-      return nullptr;
-    }
-    file->tree.path = file->path;
-    file->tree.package = file->package;
-    const yaml::Scope scope{top, yaml::Mode::omegaconf, false, false};
-    for (const yaml::Pair& pair : top->entries()) {
-      const std::string key = yaml::key_text(*pair.key);
-      Value value = yaml::evaluate(scope, *pair.value, key).value;
-      if (key != "defaults") {
-        file->tree.body.emplace_back(key, std::move(value));
-      } else if (const List* list = value.if_list()) {
-        file->tree.defaults = *list;
-      }
-    }
-    return file;
-  }
-
-  std::vector<std::string> folders;
-  Sources* sources = nullptr;
-  const Disk* disk = nullptr;
-  std::map<std::string, std::unique_ptr<File>> files;
+  DiskTree files;
 };
 
 std::optional<std::string> find_beside(const Word& word, const std::string& script,
@@ -147,9 +81,7 @@ std::optional<std::string> find_beside(const Word& word, const std::string& scri
 OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool module,
                    const std::string& script, Sources& sources, const Disk& disk) {
   OwnTrees out;
-  auto store = std::make_shared<OwnTrees::Store>();
-  store->sources = &sources;
-  store->disk = &disk;
+  auto store = std::make_shared<OwnTrees::Store>(sources, disk);
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string text = words[i].text();
     const std::size_t equals = text.find('=');
@@ -172,22 +104,29 @@ OwnTrees own_trees(std::span<const Word> words, const std::string& program, bool
       std::string file = module ? replace_all(program, ".", "/") : program;
       const Word there = literal_word(join_path(parent_path(file), value.text()));
       if (const auto found = find_beside(there, script, disk)) {
-        store->folders.push_back(*found);
+        store->files.add_folder(*found);
         continue;
       }
     }
     if (const auto found = find_beside(value, script, disk)) {
-      store->folders.push_back(*found);
+      store->files.add_folder(*found);
     } else {
       out.unreachable = true;
     }
   }
-  if (!store->folders.empty()) {
-    out.find = [store](std::string_view path) { return store->find(path); };
+  if (!store->files.empty()) {
+    out.find = [store](std::string_view path) { return store->files.find(path); };
     out.place = [store](const TreeFile& file, HydraNode& body) { store->place(file, body); };
   }
   out.store = std::move(store);
   return out;
+}
+
+void OwnTrees::lie_over(const OwnCopy& copy) {
+  find = [over = find, &copy](std::string_view path) {
+    const TreeFile* file = over ? over(path) : nullptr;
+    return file ? file : copy.tree().find(path);
+  };
 }
 
 std::optional<Facts> override_file(const std::string& path, Sources& sources, const Disk& disk) {

@@ -2,6 +2,7 @@
 // Configuration files of the user's own that a command names: Hydra's --config-path and
 // --config-dir, Megatron-Bridge's --config-file.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +17,8 @@
 
 namespace shardlint {
 
+class OwnCopy;
+
 // A file or folder that a word names, as seen from a script: relative paths, and those whose
 // beginning is not known ($PWD/conf), are tried from the script's folder and those above it.
 // Absolute paths belong to the machine that runs the job.
@@ -27,6 +30,8 @@ struct OwnTrees {
   FindTreeFile find;         // empty: there are none
   PlaceTreeFile place;       // of the values in their files
   bool unreachable = false;  // a tree is named that is not here
+  // The tree of a copy of verl, which outlives this one, answers for what is not here.
+  void lie_over(const OwnCopy& copy);
 
   struct Store;
   std::shared_ptr<Store> store;

@@ -164,7 +164,8 @@ std::vector<Word> whole_placeholders(const std::vector<Word>& words) {
 }
 
 void add_facts(ReadFile& out, const Launch& launch, Facts facts,
-               std::vector<Diagnostic> diagnostics, const Options& options) {
+               std::vector<Diagnostic> diagnostics, const Options& options,
+               const OwnTarget& target) {
   for (Diagnostic& each : diagnostics) {
     each.instance = launch.instance;
     out.diagnostics.push_back(std::move(each));
@@ -173,7 +174,7 @@ void add_facts(ReadFile& out, const Launch& launch, Facts facts,
   facts.instance = launch.instance;
   facts.anchor = launch.span;
   facts.facts.insert(facts.facts.begin(), launch.facts.begin(), launch.facts.end());
-  add_unit(out, std::move(facts), options);
+  add_unit(out, std::move(facts), options, target);
 }
 
 // Words that cannot be known may set anything, so that the recipe's own values say nothing.
@@ -251,7 +252,9 @@ void add_runtime_environment(Launch& launch, Sources& sources, const Disk& disk)
 void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& bench) {
   const Disk& disk = bench.disk;
   const Options& options = bench.options;
-  const std::string version = target_version(options, launch.framework);
+  const std::string script = launch.span ? launch.span.source->name() : "";
+  const OwnTarget target = own_target(options, bench.copies, launch.framework, script);
+  const std::string& version = target.version;
   const std::vector<Word> arguments = whole_placeholders(launch.arguments);
   if (launch.framework == "megatron-lm") {
     Facts context;
@@ -266,20 +269,39 @@ void add_launch(ReadFile& out, const Launch& launch, Sources& sources, Bench& be
                              {},
                              Origin::default_value,
                              ""});
-    add_argument_list(out, arguments, std::move(context), launch.program, options);
+    add_argument_list(out, arguments, std::move(context), launch.program, options, target);
   } else if (launch.framework == "verl") {
-    const OwnTrees own = own_trees(launch.arguments, launch.program, launch.module,
-                                   launch.span ? launch.span.source->name() : "", sources, disk);
+    OwnTrees own =
+        own_trees(launch.arguments, launch.program, launch.module, script, sources, disk);
+    HydraOptions with;
+    with.version = version;
+    with.program = launch.program;
+    if (target.copy) {
+      own.lie_over(*target.copy);
+      with.has_field = [copy = target.copy](std::string_view in, std::string_view field) {
+        return copy->has_field(in, field);
+      };
+    }
     const bool backend = std::any_of(launch.launcher.begin(), launch.launcher.end(),
                                      [](const Word& w) { return w.text() == "verl_mlite.launch"; });
-    HydraRun run = read_hydra_arguments(
-        arguments, {version, launch.program, "", own.find, own.unreachable || backend, own.place});
+    with.own_files = own.find;
+    with.own_places = own.place;
+    with.more_trees = own.unreachable || backend;
+    HydraRun run = read_hydra_arguments(arguments, with);
+    for (Diagnostic& each : run.diagnostics) {
+      if (each.code == "HYD110") {  // its classes are the catalogue's, the tree is the copy's
+        doubt(each, target.doubt());
+      }
+    }
     offer_removal(run.diagnostics, launch);
-    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
+    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options, target);
   } else {
     BridgeRun run = read_bridge_arguments(arguments, {version, launch.program});
     lay_under(out, run, launch, sources, bench);
-    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options);
+    for (Diagnostic& each : run.diagnostics) {
+      doubt(each, target.doubt());
+    }
+    add_facts(out, launch, std::move(run.facts), std::move(run.diagnostics), options, target);
   }
   out.units.back().passed_on = launch.passed_on;
   auto kept = std::make_shared<const Launch>(launch);

@@ -61,10 +61,11 @@ std::vector<Edit> edit_document(const yaml::Document& document, const Config& co
 
 }  // namespace
 
-void add_unit(ReadFile& out, Facts facts, const Options& options) {
+void add_unit(ReadFile& out, Facts facts, const Options& options, const OwnTarget& target) {
   const std::string framework = facts.framework;
   Unit unit;
-  unit.version = target_version(options, framework);
+  unit.version = target.version;
+  unit.doubt = target.doubt();
   Facts last = overlay(options, framework);
   const bool partial = !facts.closed;
   std::vector<Facts> layers;
@@ -80,10 +81,15 @@ void add_unit(ReadFile& out, Facts facts, const Options& options) {
 }
 
 void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context,
-                       const std::string& script, const Options& options) {
-  ArgumentList list = read_argument_list(words, {target_version(options, "megatron-lm"), script});
+                       const std::string& script, const Options& options, const OwnTarget& target) {
+  std::function<bool(std::string_view)> declared;
+  if (target.copy) {
+    declared = [copy = target.copy](std::string_view name) { return copy->declares(name); };
+  }
+  ArgumentList list = read_argument_list(words, {target.version, script, declared});
   for (Diagnostic& d : list.diagnostics) {
     d.instance = context.instance;
+    doubt(d, target.doubt());
     out.diagnostics.push_back(std::move(d));
   }
   Facts facts = std::move(list.facts);
@@ -91,13 +97,14 @@ void add_argument_list(ReadFile& out, std::span<const Word> words, Facts context
   facts.instance = context.instance;
   facts.anchor = context.anchor ? context.anchor : facts.anchor;
   facts.facts.insert(facts.facts.begin(), context.facts.begin(), context.facts.end());
-  add_unit(out, std::move(facts), options);
+  add_unit(out, std::move(facts), options, target);
   out.units.back().edit = replace_written;
 }
 
 namespace {
 
-ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& options) {
+ReadFile read_yaml(const FoundFile& file, const Source& source, Bench& bench) {
+  const Options& options = bench.options;
   ReadFile out;
   auto document = std::make_shared<yaml::Document>(yaml::read(source));
   if (!document->ok) {
@@ -117,7 +124,8 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
   out.diagnostics.insert(out.diagnostics.end(), reading.diagnostics.begin(),
                          reading.diagnostics.end());
   for (Facts& facts : reading.configurations) {
-    add_unit(out, std::move(facts), options);
+    const OwnTarget target = own_target(options, bench.copies, facts.framework, file.path);
+    add_unit(out, std::move(facts), options, target);
     out.units.back().edit = [document](const Config& config,
                                        std::span<const rules::Change> changes) {
       return edit_document(*document, config, changes);
@@ -127,7 +135,8 @@ ReadFile read_yaml(const FoundFile& file, const Source& source, const Options& o
     // Which script the test starts is not in the file, and some scripts add flags of their own.
     const Span run = list.facts.anchor;
     list.facts.facts.push_back({"derived.run_mode", list.mode, {}, {}, Origin::default_value, ""});
-    add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options);
+    add_argument_list(out, list.words, std::move(list.facts), "unknown.py", options,
+                      own_target(options, bench.copies, "megatron-lm", file.path));
     const Schema* schema = Schema::get("megatron-lm", out.units.back().version);
     out.units.back().edit = [document, run, schema](const Config&,
                                                     std::span<const rules::Change> changes) {
@@ -171,7 +180,8 @@ ReadFile read_python_file(const FoundFile& file, std::string text, Bench& bench)
     if (!launched && bench.options.world != Options::World::closed) {
       leave_to_launch(facts);
     }
-    add_unit(out, std::move(facts), bench.options);
+    const OwnTarget target = own_target(bench.options, bench.copies, facts.framework, file.path);
+    add_unit(out, std::move(facts), bench.options, target);
     out.units.back().edit = [editable](const Config& config,
                                        std::span<const rules::Change> changes) {
       return edit_python(*editable, config, changes);
@@ -190,7 +200,7 @@ PythonOptions python_options(const Disk& disk, const Options& options, python::P
 }
 
 ReadFile read_text(const FoundFile& file, const Source& source, Sources& sources, Bench& bench) {
-  ReadFile out = file.kind == FileKind::yaml ? read_yaml(file, source, bench.options)
+  ReadFile out = file.kind == FileKind::yaml ? read_yaml(file, source, bench)
                                              : read_shell(source, sources, bench);
   out.source = &source;
   return out;
@@ -207,7 +217,7 @@ MemoryDisk disk_with_unsaved(const Options& options, const Disk& below) {
 }
 
 Bench::Bench(const Disk& d, const Options& o, python::ParsedFiles* files)
-    : disk(d), options(o), python(python_options(d, o, files)) {}
+    : disk(d), options(o), python(python_options(d, o, files)), copies(d) {}
 
 ReadFile read_file(const FoundFile& file, std::string text, Sources& sources, Bench& bench) {
   switch (file.kind) {
@@ -240,7 +250,8 @@ ReadFile read_arguments(std::span<const std::string> arguments, Sources& sources
   out.framework = "megatron-lm";
   Facts context;
   context.anchor = {&source, 0, static_cast<std::uint32_t>(line.size())};
-  add_argument_list(out, words, std::move(context), "", options);
+  add_argument_list(out, words, std::move(context), "", options,
+                    {target_version(options, "megatron-lm"), nullptr});
   return out;
 }
 

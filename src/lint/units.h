@@ -13,6 +13,7 @@
 #include "facts/config.h"
 #include "frontend/python/readers.h"
 #include "lint/brought.h"
+#include "lint/own_copy.h"
 #include "rules/engine.h"
 #include "shardlint/lint.h"
 #include "source/source.h"
@@ -26,6 +27,7 @@ using Editor = std::function<std::vector<Edit>(const Config&, std::span<const ru
 struct Unit {
   Config config;
   std::string version;  // the target; empty: the newest
+  std::string doubt;    // why errors about the framework are none, or empty
   Editor edit;
   Span passed_on;  // a script's "$@", taken as nothing
 };
@@ -49,6 +51,7 @@ struct Bench {
   const Disk& disk;
   const Options& options;
   PythonReaders python;
+  OwnCopies copies;
 };
 
 // Sources are added to `sources`, which must outlive the result.

@@ -93,7 +93,7 @@ class Reader {
       : words_(words),
         schema_(*Schema::get("megatron-lm", options.version)),
         script_(options.script),
-        errors_(schema_, options.script, out_.diagnostics) {
+        errors_(schema_, options, out_.diagnostics) {
     out_.facts.framework = "megatron-lm";
     out_.facts.closed = true;
   }

@@ -2,8 +2,10 @@
 // A Megatron-LM argument list, read as upstream's argparse reads it: flags must be complete
 // (allow_abbrev=False), the last one wins, unknown ones and stray words are refused.
 
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "facts/config.h"
@@ -17,6 +19,9 @@ struct ArgumentListOptions {
   // The script that is started (a file name). Scripts of upstream add flags of their own; one that
   // we do not know may do so too, and an unknown flag is then only suspicious.
   std::string script;
+  // Whether a copy of the program's source that lies here declares a flag or has a word as a whole
+  // literal; empty: there is none.
+  std::function<bool(std::string_view)> declared = {};
 };
 
 struct ArgumentList {

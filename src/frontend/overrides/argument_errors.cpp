@@ -93,6 +93,9 @@ bool ArgumentErrors::foreign(const Word& word, std::string_view flag) {
   const std::string_view owner = schema_.flag_owner(flag);
   const std::optional<Lifetime> life =
       owner.empty() ? schema_.history(flag) : std::optional<Lifetime>();
+  if (declared_ && !life && declared_(flag)) {
+    return true;  // a flag of the copy's own
+  }
   std::string message = fmt::format("`{}` is not a flag of {}", flag, version);
   Meant better;
   const std::string_view negative =
@@ -168,6 +171,9 @@ void ArgumentErrors::type(const Word& flag, const Word& value, const Option& opt
 
 void ArgumentErrors::choice(const Word& flag, const Word& value, const Option& option) {
   const std::string text = value.text();
+  if (declared_ && declared_(text)) {
+    return;
+  }
   Diagnostic& d =
       add("ARG104", "flag-value-choice", value,
           fmt::format("`{}` takes {}, got `{}`", flag.shown(), quoted_list(option.choices), text),

@@ -1,10 +1,12 @@
 #pragma once
 // What argparse refuses, said at the word that it refuses. Codes ARG1xx.
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "frontend/overrides/argparse.h"
 #include "frontend/words.h"
 #include "schema/schema.h"
 #include "shardlint/diagnostic.h"
@@ -13,8 +15,9 @@ namespace shardlint {
 
 class ArgumentErrors {
  public:
-  ArgumentErrors(const Schema& schema, std::string script, std::vector<Diagnostic>& out)
-      : schema_(schema), script_(std::move(script)), out_(out) {}
+  ArgumentErrors(const Schema& schema, const ArgumentListOptions& options,
+                 std::vector<Diagnostic>& out)
+      : schema_(schema), script_(options.script), declared_(options.declared), out_(out) {}
 
   // ARG101. True when the flag may be the script's own, so that what it does is not known.
   bool foreign(const Word& word, std::string_view flag);
@@ -36,6 +39,7 @@ class ArgumentErrors {
                   const Option* option);
   const Schema& schema_;
   std::string script_;
+  std::function<bool(std::string_view)> declared_;
   std::vector<Diagnostic>& out_;
   int suggestions_ = 50;  // each looks through every flag; beyond that many nobody reads them
 };

@@ -11,7 +11,6 @@
 #include "base/edit_distance.h"
 #include "base/strings.h"
 #include "frontend/overrides/hydra_errors.h"
-#include "frontend/overrides/hydra_fields.h"
 #include "frontend/overrides/interpolation.h"
 
 namespace shardlint {
@@ -623,7 +622,7 @@ class Run {
 
   void check_fields() {
     for (const Item& item : added_) {
-      const std::string field = unknown_field(tree_, schema_, item.parsed.key);
+      const std::string field = unknown_field(tree_, schema_, item.parsed.key, options_.has_field);
       if (field.empty()) {
         continue;
       }

@@ -2,13 +2,16 @@
 // A command line of a Hydra program (verl): which root it composes, which options of which groups,
 // and the overrides applied one by one, with Hydra's own refusals (codes in hydra_errors.h).
 
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "facts/config.h"
 #include "frontend/overrides/hydra_compose.h"
+#include "frontend/overrides/hydra_fields.h"
 #include "frontend/words.h"
 #include "shardlint/diagnostic.h"
 
@@ -22,6 +25,8 @@ struct HydraOptions {
   FindTreeFile own_files;
   bool more_trees = false;   // others are searched too that are not here
   PlaceTreeFile own_places;  // of the values in those files
+  // Whether a class has a field in the copy of verl that lies here; empty: there is none.
+  HasField has_field = {};
 };
 
 struct HydraRun {

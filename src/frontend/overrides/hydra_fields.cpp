@@ -45,7 +45,8 @@ bool built(const HydraNode& tree, std::string_view key) {
 
 }  // namespace
 
-std::string unknown_field(const HydraNode& tree, const Schema& schema, std::string_view key) {
+std::string unknown_field(const HydraNode& tree, const Schema& schema, std::string_view key,
+                          const HasField& has_field) {
   if (!built(tree, key)) {
     return {};
   }
@@ -64,7 +65,8 @@ std::string unknown_field(const HydraNode& tree, const Schema& schema, std::stri
           return {};
         }
       }
-      if (head != "_target_" && !schema.field(*info, head)) {
+      if (head != "_target_" && !schema.field(*info, head) &&
+          !(has_field && has_field(info->name, head))) {
         return fmt::format("`{}` has no field `{}`", info->name, head);
       }
     }

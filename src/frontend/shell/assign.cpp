@@ -94,6 +94,12 @@ void Evaluator::assign(const Token& token, bool exported, bool local) {
     if (append && before && before->kind == Variable::Kind::scalar && before->values.empty()) {
       out.values.clear();
     }
+    if (append && !before && !absent_source_.empty()) {
+      Field rest;
+      rest.text = notes_.unknown(Reason::sourced, absent_source_, where);
+      rest.open = true;
+      out.values.push_back(std::move(rest));
+    }
     for (const Token& element : array_elements(script_->text, from + 1, token.end - 1)) {
       const std::string_view written = script_->view(element);
       const std::size_t close =
@@ -165,7 +171,9 @@ void Evaluator::assign(const Token& token, bool exported, bool local) {
       // What the environment holds, and this after it.
       const Parameter value = lookup(name, where);
       Text whole;
-      if (value.from_environment) {
+      if (value.from_environment && !absent_source_.empty()) {
+        whole = notes_.unknown(Reason::sourced, absent_source_, where);
+      } else if (value.from_environment) {
         whole.env_default = true;
       } else if (!value.fields.empty()) {
         whole = value.fields.front().text;

@@ -137,6 +137,7 @@ class Evaluator {
   std::uint32_t expand_dollar(WordBuilder& out, std::uint32_t at, std::uint32_t end, bool quoted);
   void put(WordBuilder& out, const Text& value, bool quoted);
   void put_list(WordBuilder& out, const std::vector<Field>& fields, bool quoted);
+  std::string separators() const;
   void put_parameter(WordBuilder& out, const Parameter& value, bool quoted);
   Text substitution(std::uint32_t begin, std::uint32_t end, const Span& where, bool backtick);
   std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>> braces(std::uint32_t begin,
@@ -198,6 +199,7 @@ class Evaluator {
   std::shared_ptr<const std::vector<Environment>> environment_;
   bool environment_changed_ = true;
   Truth last_status_ = Truth::yes;
+  std::string absent_source_;  // the last sourced file that is not here: it may set any array
 
   friend class Arithmetic;
   friend class DoubleBracket;

@@ -10,10 +10,6 @@ namespace {
 constexpr std::size_t max_text = 1u << 20;
 constexpr std::size_t max_fields = 1u << 16;
 
-bool splits_words(const Char& c) {
-  return !c.has(Char::unknown) && (c.c == ' ' || c.c == '\t' || c.c == '\n');
-}
-
 // A word that bash replaces by the files it matches. Without a path in it a star is more likely
 // meant for the program (a layer pattern), and then stays as it is.
 bool is_file_pattern(const std::vector<Char>& chars) {
@@ -70,6 +66,16 @@ void WordBuilder::finish(Notes& notes) {
   from_expansion = true;
 }
 
+// The characters of IFS: those of the shell where it is not set or not known.
+std::string Evaluator::separators() const {
+  const auto found = state_.variables.find("IFS");
+  const Variable* ifs = found == state_.variables.end() ? nullptr : found->second.get();
+  if (!ifs || ifs->unset || (!ifs->values.empty() && !ifs->values.front().text.known())) {
+    return " \t\n";
+  }
+  return ifs->values.empty() ? std::string() : ifs->values.front().text.plain();
+}
+
 // The text of an expansion: inside quotes it stays together, outside it is cut at blanks.
 void Evaluator::put(WordBuilder& out, const Text& value, bool quoted) {
   if (out.current.text.size() + value.size() > max_text) {
@@ -88,8 +94,10 @@ void Evaluator::put(WordBuilder& out, const Text& value, bool quoted) {
     out.from_expansion = out.from_expansion && !quoted;
     return;
   }
+  const std::string cuts = separators();
   for (const Char& c : value.chars) {
-    if (splits_words(c)) {
+    if (!c.has(Char::unknown) && cuts.find(c.c) != std::string::npos) {
+      out.started = out.started || std::string_view(" \t\n").find(c.c) == std::string_view::npos;
       out.finish(notes_);
       continue;
     }
@@ -155,11 +163,20 @@ void Evaluator::put_parameter(WordBuilder& out, const Parameter& value, bool quo
     put_list(out, value.fields, quoted);
     return;
   }
-  if (value.list) {  // "$*"
-    WordBuilder together;
-    together.split = false;
-    put_list(together, value.fields, true);
-    put(out, together.current.text, quoted);
+  if (value.list) {  // "$*": what stands between comes from IFS
+    const std::string between = separators().substr(0, 1);
+    for (std::size_t i = 0; i < value.fields.size() && !stopped_; ++i) {
+      WordBuilder one;
+      one.split = false;
+      put_list(one, {value.fields[i]}, true);
+      if (i > 0 && !between.empty()) {
+        Text text;
+        text.chars.push_back(Char{between[0], Char::nowhere, 0, 0, 0});
+        put(out, text, true);
+      }
+      put(out, one.current.text, quoted);
+    }
+    out.started = true;
     return;
   }
   if (!value.fields.empty()) {

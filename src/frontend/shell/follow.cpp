@@ -235,6 +235,7 @@ bool Evaluator::source_file(const std::vector<Field>& words, const Span& where) 
     const std::string file = file_name(words[1].text.plain());
     if (file != "activate" && file != "activate.sh" && file != "conda.sh" && file != ".bashrc" &&
         file != "set_env.sh" && file != "setvars.sh") {
+      absent_source_ = "source " + shown;
       report("SHL103", "sourced-file-absent", Severity::info, Verdict::unknown,
              "source " + shown + ": this file is not here, what it sets is not known",
              words[1].written ? words[1].written : where,

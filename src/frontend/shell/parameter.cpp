@@ -209,6 +209,12 @@ Parameter Evaluator::subscript(Parameter value, const std::string& name, std::ui
       value = {};  // an array cannot come from the environment
       value.list = true;
       value.joined = key == "*";
+      if (!absent_source_.empty() && !assume_) {
+        Field field = field_of(notes_.unknown(Reason::sourced, absent_source_, where), where);
+        field.open = true;
+        value.set = true;
+        value.fields.push_back(std::move(field));
+      }
     }
     return value;
   }
