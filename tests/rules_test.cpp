@@ -84,6 +84,8 @@ TEST_SUITE("rules") {
              Row{"layout_stage_count('E,t,|,t,L')", "2"},
              Row{"map.get('b', 5)", "5"},
              Row{"'1,2'.split(',')", "[1, 2]"},
+             Row{"' a  b\t\nsome longer text than a short string holds '.split()",
+                 "[a, b, some, longer, text, than, a, short, string, holds]"},
              Row{"name.startswith('a')", "true"},
              Row{"1 if tp > 1 else 2", "1"},
              Row{"version('0.15.0rc1') < version('0.15')", "true"},

@@ -309,7 +309,8 @@ Value split_text(const Value& object, Arguments a) {
   List out;
   const std::string& text = *object.if_string();
   if (a.empty() || a[0].is_null()) {  // on runs of blanks
-    for (const auto part : split(replace_all(replace_all(text, "\t", " "), "\n", " "), ' ')) {
+    const std::string blanks = replace_all(replace_all(text, "\t", " "), "\n", " ");
+    for (const auto part : split(blanks, ' ')) {  // parts of a text that outlives the loop
       if (!part.empty()) {
         out.push_back(part);
       }
