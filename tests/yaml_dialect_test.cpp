@@ -66,6 +66,9 @@ TEST_SUITE("yaml-dialect") {
         {"engine: {_target_: verl.workers.config.FSDPEngineConfig}\ndata: {}\ntrainer: {}\n"
          "model: {}\noptim: {}\n",
          "verl", true},
+        // Written beside exported weights: nothing that trains.
+        {"_target_: megatron.bridge.training.config.ConfigContainer\nmodel: {}\ntrain: null\n", "",
+         false},
         // Anybody's configuration.
         {"model:\n  name: resnet\noptimizer:\n  lr: 0.1\ntrain:\n  epochs: 3\n", "", false},
         {"MODEL_ARGS:\n  trainer.max_steps: 3\n", "", false},

@@ -78,9 +78,16 @@ bool is_container(const Node& root) {
          target->scalar().starts_with("megatron.bridge.");
 }
 
+// What the export of a checkpoint writes beside the weights: a model, and no training. It is read
+// for its model and never run.
+bool trains(const Node& container) {
+  const Node* train = container.find("train");
+  return !train || !train->is_null();
+}
+
 Certainty recognise(const Node& root, std::string_view) {
   if (is_container(root)) {
-    return Certainty::sure;
+    return trains(root) ? Certainty::sure : Certainty::none;
   }
   std::size_t known = 0, told = 0;
   for (const Pair& pair : root.entries()) {
