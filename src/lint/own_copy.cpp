@@ -12,15 +12,16 @@
 #include "schema/schema.h"
 
 namespace shardlint {
-namespace {
-
-constexpr std::uint64_t largest = 1u << 20;  // of a file that is looked into
 
 // Where a package lies in a repository, and which of its files give it away.
-struct Layout {
+struct CopyLayout {
   std::string_view framework;
   std::span<const std::string_view> folders, marks, versions, sources;
 };
+
+namespace {
+
+constexpr std::uint64_t largest = 1u << 20;  // of a file that is looked into
 
 constexpr std::string_view verl_folders[] = {
     "", "verl", "src", "src/verl", "training", "third_party/verl", "external/verl"};
@@ -45,15 +46,15 @@ constexpr std::string_view bridge_marks[] = {"megatron/bridge/training/config.py
 constexpr std::string_view bridge_versions[] = {"megatron/bridge/package_info.py"};
 constexpr std::string_view bridge_sources[] = {"megatron/bridge/training"};
 
-constexpr Layout layouts[] = {
+constexpr CopyLayout layouts[] = {
     {"verl", verl_folders, verl_marks, verl_versions, verl_sources},
     {"megatron-lm", lm_folders, lm_marks, lm_versions, lm_sources},
     {"megatron-bridge", bridge_folders, bridge_marks, bridge_versions, bridge_sources},
 };
 
-const Layout* layout_of(std::string_view framework) {
+const CopyLayout* layout_of(std::string_view framework) {
   const auto at = std::find_if(std::begin(layouts), std::end(layouts),
-                               [&](const Layout& each) { return each.framework == framework; });
+                               [&](const CopyLayout& each) { return each.framework == framework; });
   return at == std::end(layouts) ? nullptr : at;
 }
 
@@ -255,36 +256,38 @@ DiskTree& OwnCopy::tree() const {
 }
 
 const OwnCopy* OwnCopies::beside(std::string_view framework, const std::string& file) {
-  const Layout* layout = layout_of(framework);
-  if (!layout) {
-    return nullptr;
-  }
-  const std::string parent = parent_path(file);
-  const auto [at, fresh] = by_parent_.emplace(std::pair(std::string(framework), parent), nullptr);
+  const CopyLayout* layout = layout_of(framework);
+  return layout ? around(*layout, parent_path(file)) : nullptr;
+}
+
+// Each folder is looked into once: what its subfolders ask for is remembered.
+const OwnCopy* OwnCopies::around(const CopyLayout& layout, const std::string& parent) {
+  const auto [at, fresh] =
+      by_parent_.emplace(std::pair(std::string(layout.framework), parent), nullptr);
   if (!fresh) {
     return at->second;
   }
-  for (std::string_view mark : layout->marks) {
-    for (std::string_view folder : layout->folders) {
-      const std::string inside = join_path(folder, mark);
-      const auto found = find_upwards(*disk_, parent, inside);
-      if (!found || !found->ends_with(inside)) {
+  const OwnCopy* nearest = nullptr;
+  for (std::string_view mark : layout.marks) {
+    for (std::string_view folder : layout.folders) {
+      const std::string root = normal_path(join_path(parent, folder));
+      if (!disk_->is_file(join_path(root, mark))) {
         continue;
       }
-      const std::string root = parent_path(
-          found->size() == mark.size() ? "./x"
-                                       : found->substr(0, found->size() - mark.size()) + "x");
-      std::unique_ptr<OwnCopy>& copy = copies_[{std::string(framework), root}];
+      std::unique_ptr<OwnCopy>& copy = copies_[{std::string(layout.framework), root}];
       if (!copy) {
-        copy = std::make_unique<OwnCopy>(framework, root, *disk_);
+        copy = std::make_unique<OwnCopy>(layout.framework, root, *disk_);
       }
-      // Of several the nearest one.
-      if (!at->second || copy->folder().size() > at->second->folder().size()) {
-        at->second = copy.get();
+      if (!nearest || copy->folder().size() > nearest->folder().size()) {
+        nearest = copy.get();
       }
     }
   }
-  return at->second;
+  const std::string above = parent_path(parent);
+  if (!nearest && parent != "." && parent != "/" && above != parent) {
+    nearest = around(layout, above);
+  }
+  return by_parent_[{std::string(layout.framework), parent}] = nearest;
 }
 
 std::string OwnTarget::doubt() const {

@@ -64,6 +64,8 @@ class OwnCopy {
   mutable std::unique_ptr<DiskTree> tree_;
 };
 
+struct CopyLayout;
+
 // The copies beside the files that one thread reads.
 class OwnCopies {
  public:
@@ -72,6 +74,8 @@ class OwnCopies {
   const OwnCopy* beside(std::string_view framework, const std::string& file);
 
  private:
+  const OwnCopy* around(const CopyLayout& layout, const std::string& parent);
+
   const Disk* disk_;
   std::map<std::pair<std::string, std::string>, const OwnCopy*> by_parent_;
   std::map<std::pair<std::string, std::string>, std::unique_ptr<OwnCopy>> copies_;

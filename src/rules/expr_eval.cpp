@@ -340,7 +340,33 @@ class Evaluator {
                                : bad_type("isinstance needs a key");
   }
 
+  // {...}.get(x) of a table that a rule writes out: only the entry that is asked for is made.
+  std::optional<Value> from_table(const Node& node, std::string_view name) {
+    const Node& table = expr_.nodes[expr_.kid_index(node, 0)];
+    if (name != "get" || table.op != Op::dict || node.kid_count < 2) {
+      return std::nullopt;
+    }
+    const Value wanted = kid(node, 1);
+    if (wanted.is_unknown()) {
+      return std::nullopt;
+    }
+    for (unsigned i = 0; i + 1 < table.kid_count; i += 2) {
+      const Value key = kid(table, i);
+      if (key.is_unknown()) {
+        return std::nullopt;
+      }
+      if (Value(key.text()) == wanted) {
+        return kid(table, i + 1);
+      }
+    }
+    return node.kid_count > 2 ? kid(node, 2) : Value();
+  }
+
   Value method(const Node& node) {
+    const std::string_view name = expr_.text(node);
+    if (std::optional<Value> entry = from_table(node, name)) {
+      return *std::move(entry);
+    }
     const Value object = kid(node, 0);
     std::vector<Value> arguments;
     for (unsigned i = 1; i < node.kid_count; ++i) {
@@ -349,7 +375,6 @@ class Evaluator {
         return derived(arguments.back());
       }
     }
-    const std::string_view name = expr_.text(node);
     if (object.is_unknown()) {
       return is_undefined(object) ? object : map_domain(object, [&](const Value& v) {
         return call_method(name, v, arguments);

@@ -86,7 +86,7 @@ class Planner {
           edits.push_back(std::move(edit));
         }
       }
-      if (holds(edits, changes)) {
+      if ((at_end && is_simple(edits)) || holds(edits, changes)) {
         return {std::move(edits), ""};
       }
     }
@@ -162,15 +162,23 @@ class Planner {
       }
       Branch section{std::string(path[0]), std::nullopt, {}};
       grow(section.below, path.subspan(1), change.value);
+      edits_are_plain_ = false;
       return fill(mapping, *pair, section);
     }
     if (shared(*pair->value)) {
       return false;
     }
     if (change.remove) {
+      edits_are_plain_ = false;
       return remove(mapping, *pair);
     }
-    set(mapping, *pair, write_value(change.value, mode_, pair->value));
+    const Node& old = *pair->value;
+    const std::string value = write_value(change.value, mode_, &old);
+    edits_are_plain_ = edits_are_plain_ && old.is_scalar() && !old.implicit &&
+                       old.properties.begin == old.properties.end &&
+                       old.span.text().find('\n') == std::string_view::npos &&
+                       value.find_first_of(": \r\n") == std::string::npos;
+    set(mapping, *pair, value);
     return true;
   }
 
@@ -350,6 +358,35 @@ class Planner {
     return char_at(text_, end) == '\r' ? "\r\n" : "\n";
   }
 
+  // Edits that leave no doubt, so that the text need not be read again: a plain word for a scalar
+  // of one line, and new lines of plain words below the last entry of a block mapping.
+  bool is_simple(const std::vector<Edit>& edits) const {
+    const auto is_word = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    const bool ends_plainly =
+        std::all_of(insertions_.begin(), insertions_.end(), [&](const auto& insertion) {
+          return !insertion.first->flow && !ends_in_block_scalar(*insertion.first);
+        });
+    return ends_plainly && insertions_.size() <= 1 && edits_are_plain_ &&
+           std::all_of(edits.begin(), edits.end(), [&](const Edit& edit) {
+             const bool starts = edit.text.find_first_not_of(" \r\n") != std::string::npos;
+             return starts && std::all_of(edit.text.begin(), edit.text.end(), [&](char c) {
+                      return is_word(c) || c == ' ' || c == ':' || c == '\r' || c == '\n';
+                    });
+           });
+  }
+  static bool ends_in_block_scalar(const Node& node) {
+    if (node.kind == Node::Kind::mapping) {
+      return node.pairs.empty() || ends_in_block_scalar(*node.pairs.back().value);
+    }
+    if (node.kind == Node::Kind::sequence) {
+      return node.children.empty() || ends_in_block_scalar(*node.children.back());
+    }
+    const std::string_view text = node.span.text();
+    return text.starts_with('|') || text.starts_with('>');
+  }
+
   bool holds(const std::vector<Edit>& edits, std::span<const KeyChange> changes) const {
     const Edited edited = apply_edits(text_, edits);
     if (!edited.skipped.empty()) {
@@ -399,6 +436,7 @@ class Planner {
   std::vector<std::pair<const Node*, std::vector<Branch>>> insertions_;
   std::vector<std::vector<std::string>> touched_;
   std::string refusal_;
+  bool edits_are_plain_ = true;  // those in edits_ put words for scalars of one line
 };
 
 }  // namespace
