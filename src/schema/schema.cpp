@@ -178,13 +178,25 @@ const Key* Schema::find_nested(std::span<const std::string_view> targets, std::s
     if (const Key* key = info ? descend(*info) : nullptr)
       return key;
   }
-  for (const ClassInfo& info : tables_->classes) {  // a subclass may stand in its base's place
-    for (std::string_view target : targets) {
-      if (std::find(info.bases.begin(), info.bases.end(), target) == info.bases.end())
-        continue;
-      if (const Key* key = descend(info))
-        return key;
+  // A subclass may stand in its base's place.
+  std::call_once(tables_->derived_made, [&] {
+    for (const ClassInfo& info : tables_->classes) {
+      for (std::string_view base : info.bases)
+        tables_->derived.emplace_back(base, &info);
     }
+    std::sort(tables_->derived.begin(), tables_->derived.end());
+  });
+  std::vector<const ClassInfo*> candidates;  // in the order of the classes
+  for (std::string_view target : targets) {
+    auto at = std::lower_bound(tables_->derived.begin(), tables_->derived.end(),
+                               std::pair<std::string_view, const ClassInfo*>(target, nullptr));
+    for (; at != tables_->derived.end() && at->first == target; ++at)
+      candidates.push_back(at->second);
+  }
+  std::sort(candidates.begin(), candidates.end());
+  for (const ClassInfo* info : candidates) {
+    if (const Key* key = descend(*info))
+      return key;
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -51,6 +52,9 @@ struct Schema::Tables {
   std::vector<Leaf> leaves;  // of the files, by file
   std::vector<Rename> renames;
   std::vector<std::pair<std::string_view, const ClassInfo*>> by_name;  // bare; of equals in order
+  // Base -> the classes that derive from it, sorted; made when it is first asked for.
+  mutable std::vector<std::pair<std::string_view, const ClassInfo*>> derived;
+  mutable std::once_flag derived_made;
   // canonical name -> spellings, and back sorted
   std::unordered_map<std::string_view, std::span<const std::string_view>> canonical;
   std::vector<std::pair<std::string_view, std::string_view>> canonical_of;
