@@ -148,4 +148,17 @@ bool VersionRange::contains(const Version& version) const {
   return true;
 }
 
+std::string package_name(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool separator = c == '-' || c == '_' || c == '.';
+    if (!separator) {
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  return out;
+}
+
 }  // namespace shardlint

@@ -31,4 +31,8 @@ struct VersionRange {
   std::vector<Bound> bounds;
 };
 
+// A package's normal name: letters small, runs of -, _ and . one dash ("Transformer_Engine" is
+// transformer-engine).
+std::string package_name(std::string_view name);
+
 }  // namespace shardlint

@@ -21,20 +21,6 @@ std::string_view framework_of(std::string_view package) {
                                         : "";
 }
 
-// Runs of -, _ and . are one dash, letters are small.
-std::string normal_name(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool separates = c == '-' || c == '_' || c == '.';
-    if (!separates) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!out.empty() && out.back() != '-') {
-      out += '-';
-    }
-  }
-  return out;
-}
-
 bool mentions_frameworks(std::string_view text) {
   const std::string small = lower(text);
   return small.find("megatron") != std::string::npos || small.find("verl") != std::string::npos;
@@ -81,7 +67,7 @@ class Collector {
                                  text[end] == '-' || text[end] == '_' || text[end] == '.')) {
       ++end;
     }
-    const std::string_view framework = framework_of(normal_name(text.substr(0, end)));
+    const std::string_view framework = framework_of(package_name(text.substr(0, end)));
     std::string_view rest = trim(text.substr(end));
     if (framework.empty()) {
       return;
@@ -196,7 +182,7 @@ void read_lock(std::string_view text, Collector& into) {
   std::string_view name, version;
   bool in_package = false, in_table = false, from_folder = false;  // in_table: not in [package.x]
   const auto end = [&] {
-    const std::string_view framework = framework_of(normal_name(name));
+    const std::string_view framework = framework_of(package_name(name));
     if (!framework.empty() && !from_folder) {
       if (version.empty()) {
         into.note(version_line, fmt::format("{} has no version", framework));
@@ -267,7 +253,7 @@ void read_poetry(const toml::node* node, Collector& into) {
     return;
   }
   for (const auto& [name, value] : *table) {
-    const std::string_view framework = framework_of(normal_name(name.str()));
+    const std::string_view framework = framework_of(package_name(name.str()));
     const toml::table* detail = value.as_table();
     const toml::node* said = detail != nullptr ? detail->get("version") : &value;
     const auto text = said != nullptr ? said->value<std::string>() : std::nullopt;

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/strings.h"
+#include "base/version.h"
 
 namespace shardlint::verify {
 namespace {
@@ -135,19 +136,6 @@ Python find_python(const std::string& program) {
     }
   }
   add_path_files(out.site_packages);
-  return out;
-}
-
-std::string package_name(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    const bool separator = c == '-' || c == '_' || c == '.';
-    if (!separator) {
-      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    } else if (!out.empty() && out.back() != '-') {
-      out += '-';
-    }
-  }
   return out;
 }
 

@@ -20,9 +20,6 @@ struct Package {
 // By normalised name (transformer-engine). The first folder that has a package wins.
 std::map<std::string, Package> installed(const std::vector<std::string>& site_packages);
 
-// "Transformer_Engine" is transformer-engine.
-std::string package_name(std::string_view name);
-
 // A program in PATH or beside the interpreter; empty when there is none.
 std::string find_program(const std::string& name, const Python& python);
 

@@ -174,7 +174,8 @@ class Planner {
     }
     const Node& old = *pair->value;
     const std::string value = write_value(change.value, mode_, &old);
-    edits_are_plain_ = edits_are_plain_ && old.is_scalar() && !old.implicit &&
+    edits_are_plain_ = edits_are_plain_ && old.is_scalar() && !old.implicit && old.span.begin > 0 &&
+                       text_[old.span.begin - 1] == ' ' &&  // not {"a":"b"}
                        old.properties.begin == old.properties.end &&
                        old.span.text().find('\n') == std::string_view::npos &&
                        value.find_first_of(": \r\n") == std::string::npos;
